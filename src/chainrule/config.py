@@ -1,0 +1,30 @@
+"""The ambient defaults of the process: what a creation function uses when it is not told.
+
+`settings` is one plain object, so that reading a default costs one attribute read. Its values belong to the modules that
+define their types: `core.dtype` puts the first dtype in, `core.device` the first device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # names for annotations only: nothing below is imported upward when the program runs
+    from chainrule.core.device import device
+    from chainrule.core.dtype import dtype
+
+__all__ = ["Settings", "settings"]
+
+
+class Settings:
+    """`default_dtype`: what floating point results have when no tensor decides; write it through `set_default_dtype`.
+    `default_device`: where new tensors are made; `device_stack` holds the ones that open `with device(...)` blocks hide.
+    """
+
+    __slots__ = ("default_device", "default_dtype", "device_stack")
+
+    default_device: device
+    default_dtype: dtype
+    device_stack: list[device]
+
+
+settings = Settings()

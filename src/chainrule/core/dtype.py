@@ -1,0 +1,350 @@
+"""Data types, how they promote, and what their numbers can hold.
+
+A `dtype` is one of the objects made in this module and nothing else: compare with `is`, use it as a dictionary key.
+Promotion has four categories, bool < int < float < complex. Between categories the higher one wins; inside one the wider
+type wins, and only operands of the strongest kind decide: "dim" (a tensor with dimensions), then "zero" (a tensor
+without), then "scalar" (a Python number).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NoReturn
+
+import ml_dtypes  # 4 ms; a lazy import would put a test into every `OF_NUMPY` lookup
+import numpy as np
+
+from chainrule.config import settings
+
+__all__ = [
+    "ALIASES", "ALL", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf", "complex128",
+    "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16", "float32", "float64",
+    "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8", "int_", "long",
+    "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16", "uint32", "uint64", "uint8",
+]  # fmt: skip
+
+Kind = Literal["dim", "zero", "scalar"]
+
+BOOL, INT, FLOAT, COMPLEX = range(4)
+
+
+class dtype:
+    """The type of a tensor's elements: `torch.float32` and its siblings. There is one object per type."""
+
+    __slots__ = (
+        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "title",
+    )  # fmt: skip
+
+    name: str
+    numpy: np.dtype[Any]  # the array type that stores it; complex32 has none
+    category: int  # 0 bool, 1 int, 2 float, 3 complex: promotion never goes down
+    itemsize: int
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
+    abbr: str  # "f32"
+    title: str  # "Float", the spelling of error messages
+
+    _by_name: ClassVar[dict[str, dtype]] = {}
+
+    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError("cannot create 'torch.dtype' instances")
+
+    def __setattr__(self, attribute: str, value: object) -> NoReturn:
+        raise AttributeError(f"attribute '{attribute}' of 'torch.dtype' objects is not writable")
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if attribute == "numpy":
+            raise NotImplementedError(f"{self!r} is only a name here: NumPy has no array type for it")
+        raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
+
+    def __repr__(self) -> str:
+        return "torch." + self.name
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return _named, (self.name,)
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: object) -> dtype:
+        return self
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts hold this floating type; a complex type is its own."""
+        if self.is_complex:
+            return self
+        found = _COMPLEX_OF.get(self)
+        if found is None:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.title}")
+        return found
+
+    def to_real(self) -> dtype:
+        """The type of the real part; a type that is not complex is its own."""
+        return _REAL_OF.get(self, self)
+
+
+def _named(name: str) -> dtype:
+    return dtype._by_name[name]
+
+
+def _declare(name: str, title: str, abbr: str, category: int, itemsize: int, array_type: Any = None) -> dtype:
+    made = object.__new__(dtype)
+    facts: dict[str, Any] = {
+        "name": name, "title": title, "abbr": abbr, "category": category, "itemsize": itemsize,
+        "is_floating_point": category == FLOAT, "is_complex": category == COMPLEX,
+        "is_signed": category != BOOL and not name.startswith("uint"),
+    }  # fmt: skip
+    if array_type is not None:
+        facts["numpy"] = np.dtype(array_type)
+    for key, value in facts.items():
+        object.__setattr__(made, key, value)
+    dtype._by_name[name] = made
+    return made
+
+
+bool_ = _declare("bool", "Bool", "b8", BOOL, 1, np.bool_)
+uint8 = _declare("uint8", "Byte", "u8", INT, 1, np.uint8)
+int8 = _declare("int8", "Char", "i8", INT, 1, np.int8)
+int16 = _declare("int16", "Short", "i16", INT, 2, np.int16)
+int32 = _declare("int32", "Int", "i32", INT, 4, np.int32)
+int64 = _declare("int64", "Long", "i64", INT, 8, np.int64)
+float16 = _declare("float16", "Half", "f16", FLOAT, 2, np.float16)
+bfloat16 = _declare("bfloat16", "BFloat16", "bf16", FLOAT, 2, ml_dtypes.bfloat16)
+float32 = _declare("float32", "Float", "f32", FLOAT, 4, np.float32)
+float64 = _declare("float64", "Double", "f64", FLOAT, 8, np.float64)
+complex64 = _declare("complex64", "ComplexFloat", "c64", COMPLEX, 8, np.complex64)
+complex128 = _declare("complex128", "ComplexDouble", "c128", COMPLEX, 16, np.complex128)
+
+# For storage: they hold and convert values, but do not promote with other integers.
+uint16 = _declare("uint16", "UInt16", "u16", INT, 2, np.uint16)
+uint32 = _declare("uint32", "UInt32", "u32", INT, 4, np.uint32)
+uint64 = _declare("uint64", "UInt64", "u64", INT, 8, np.uint64)
+
+# The answer of some promotions (float16 with 1j), so it needs a name; NumPy cannot store it.
+complex32 = _declare("complex32", "ComplexHalf", "c32", COMPLEX, 4)
+
+half, float_, double = float16, float32, float64
+chalf, cfloat, cdouble = complex32, complex64, complex128
+short, int_, long = int16, int32, int64
+
+ALL: tuple[dtype, ...] = tuple(dtype._by_name.values())
+
+# The second names, as the package exports them; three of them would hide Python's own in this module.
+ALIASES: dict[str, dtype] = {
+    "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32, "double": float64,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+
+OF_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL if each is not complex32}
+
+_COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
+_REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
+_STORAGE_ONLY = frozenset((uint16, uint32, uint64))
+
+
+# --- promotion ---------------------------------------------------------------------------------------------------------
+
+
+def _join(low: dtype, high: dtype) -> dtype | None:
+    """The smallest type that both convert to; `low` comes first in (category, itemsize). None: they do not promote."""
+    if low is high:
+        return low
+    if (low in _STORAGE_ONLY or high in _STORAGE_ONLY) and high.category != FLOAT:
+        return None
+    if high.is_complex and low.is_floating_point:
+        return max(high, low.to_complex(), key=_width)
+    if low.category < high.category:
+        return high
+    if low.itemsize == high.itemsize:
+        return int16 if low.category == INT else float32
+    return high
+
+
+def _width(each: dtype) -> tuple[int, int]:
+    return each.category, each.itemsize
+
+
+def _promotion_table() -> dict[tuple[dtype, dtype], dtype]:
+    joins = ((a, b, _join(*sorted((a, b), key=_width))) for a in ALL for b in ALL)
+    return {(a, b): joined for a, b, joined in joins if joined is not None}
+
+
+_PROMOTED = _promotion_table()
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type, by size and category, that both types convert to without going down a category."""
+    found = _PROMOTED.get((type1, type2))
+    return found if found is not None else _refuse_promotion(type1, type2)
+
+
+def _refuse_promotion(type1: dtype, type2: dtype) -> NoReturn:
+    for position, given in enumerate((type1, type2), 1):
+        _check_is_dtype(given, "promote_types", f"type{position}", position)
+    raise RuntimeError(
+        "Promotion for uint16, uint32, uint64 types is not supported, "
+        f"attempted to promote {type1.title} and {type2.title}"
+    )
+
+
+def _check_is_dtype(given: object, function: str, argument: str, position: int) -> None:
+    if not isinstance(given, dtype):
+        kind = type(given).__name__
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be torch.dtype, not {kind}")
+
+
+def _join_known(a: dtype | None, b: dtype | None) -> dtype | None:
+    return a if b is None else b if a is None else promote_types(a, b)
+
+
+def _outrank(strong: dtype | None, weak: dtype | None) -> dtype | None:
+    """`strong` keeps its own type unless `weak` is of a higher category."""
+    if strong is None or weak is None:
+        return strong or weak
+    if strong.is_floating_point and weak.is_complex:
+        return strong.to_complex()
+    if weak.category > strong.category or strong is bool_:
+        return promote_types(strong, weak)
+    return strong
+
+
+def _of_python_number(given: dtype, default: dtype) -> dtype:
+    return given if given.category < FLOAT else default if given.is_floating_point else default.to_complex()
+
+
+@lru_cache(maxsize=4096)
+def _result_type(operands: tuple[tuple[dtype, Kind], ...], default: dtype) -> dtype:
+    best: dict[Kind, dtype | None] = {"dim": None, "zero": None, "scalar": None}
+    for given, kind in operands:
+        best[kind] = _join_known(best[kind], _of_python_number(given, default) if kind == "scalar" else given)
+    found = _outrank(best["dim"], _outrank(best["zero"], best["scalar"]))
+    if found is None:
+        raise RuntimeError("result_type needs at least one operand")
+    return found
+
+
+def result_type(operands: Iterable[tuple[dtype, Kind]]) -> dtype:
+    """The type of an arithmetic result over operands given as (dtype, kind); see the module's convention.
+
+    A "scalar" is a Python number with the type `scalar_dtype` gives it.
+    """
+    return _result_type(tuple(operands), settings.default_dtype)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether values may be converted as the result of an op: never down a category."""
+    _check_is_dtype(from_, "can_cast", "from_", 1)
+    _check_is_dtype(to, "can_cast", "to", 2)
+    return from_.category <= to.category
+
+
+# --- defaults ----------------------------------------------------------------------------------------------------------
+
+settings.default_dtype = float32
+
+
+def get_default_dtype() -> dtype:
+    """The floating point type of new tensors when nothing else decides."""
+    return settings.default_dtype
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Make `d` the floating point type of new tensors, for the whole process."""
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    settings.default_dtype = d
+
+
+def default_complex_dtype() -> dtype:
+    """The complex type whose parts have the default dtype."""
+    return settings.default_dtype.to_complex()
+
+
+def scalar_dtype(number: complex) -> dtype:
+    """The type a Python (or NumPy) number brings into promotion: bool, int64, the default float or complex."""
+    if isinstance(number, (bool, np.bool_)):
+        return bool_
+    if isinstance(number, (int, np.integer)):
+        return int64
+    if isinstance(number, (float, np.floating, ml_dtypes.bfloat16)):
+        return settings.default_dtype
+    if isinstance(number, (complex, np.complexfloating)):
+        return default_complex_dtype()
+    raise TypeError(f"expected a number, got {type(number).__name__}")
+
+
+# --- what the numbers hold ---------------------------------------------------------------------------------------------
+
+_FRACTION_AND_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
+
+
+class _info:
+    __slots__ = ("_dtype", "bits", "max", "min")
+
+    bits: int
+    _dtype: dtype
+
+    @property
+    def dtype(self) -> str:
+        return self._dtype.name
+
+    def __eq__(self, other: object) -> bool:
+        return self._dtype is other._dtype if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dtype)
+
+    def __reduce__(self) -> tuple[Any, tuple[dtype]]:
+        return type(self), (self._dtype,)
+
+
+class finfo(_info):
+    """The limits of a floating point type; for a complex type, of its parts. Without a type: the default dtype."""
+
+    __slots__ = ("eps", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type: dtype | None = None) -> None:
+        given = settings.default_dtype if type is None else type
+        _check_is_dtype(given, "finfo", "type", 1)
+        if given.category < FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
+        self._dtype = given.to_real()
+        self.bits = self._dtype.itemsize * 8
+        fraction, exponent = _FRACTION_AND_EXPONENT_BITS[self._dtype]
+        top = 2 ** (exponent - 1) - 1
+        self.eps = 2.0**-fraction
+        self.max = (2.0 - self.eps) * 2.0**top
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - top)
+        self.resolution = float(f"1e-{math.floor(fraction * math.log10(2))}")
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo(_info):
+    """The limits of an integer type."""
+
+    __slots__ = ()
+
+    def __init__(self, type: dtype) -> None:
+        _check_is_dtype(type, "iinfo", "type", 1)
+        if type is bool_:
+            raise TypeError(f"{type} is not supported by torch.iinfo")
+        if type.category != INT:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        self._dtype = type
+        self.bits = type.itemsize * 8
+        self.min = -(2 ** (self.bits - 1)) if type.is_signed else 0
+        self.max = 2 ** (self.bits - type.is_signed) - 1
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
