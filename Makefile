@@ -39,13 +39,9 @@ conformance: $(VENV)/.installed-conformance
 	$(VENV)/bin/python tools/conformance.py
 
 # A stamp is newer than pyproject.toml exactly when its environment has what pyproject.toml asks for.
-$(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chainrule needs Python 3.11 or newer: make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
-
-$(ORACLE)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chainrule needs Python 3.11 or newer: make PYTHON=...")'
-	$(PYTHON) -m venv $(ORACLE)
+$(VENV)/bin/python $(ORACLE)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chainrule needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(@:/bin/python=)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP_INSTALL) -e .

@@ -1,0 +1,6 @@
+import chainrule as torch
+
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = x ** 2
+y.backward(torch.tensor([1.0, 1.0, 1.0]))
+print(x.grad) # tensor([2., 4., 6.])
