@@ -1,7 +1,7 @@
 """The ambient defaults of the process: what a creation function uses when it is not told.
 
-`settings` is one plain object, so that reading a default costs one attribute read. Its values belong to the modules that
-define their types: `core.dtype` puts the first dtype in, `core.device` the first device.
+`settings` is one plain object, so that reading a default costs one attribute read. Its values belong to the
+modules that define their types: `core.dtype` puts the first dtype in, `core.device` the first device.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ __all__ = ["Settings", "settings"]
 
 
 class Settings:
-    """`default_dtype`: what floating point results have when no tensor decides; write it through `set_default_dtype`.
-    `default_device`: where new tensors are made; `device_stack` holds the ones that open `with device(...)` blocks hide.
+    """`default_dtype`: what floating point results have when no tensor decides; see `set_default_dtype`.
+    `default_device`: where new tensors are made; `device_stack`: the ones that open `with device(...)` hide.
+    `accelerator`: the device type that `device(0)` means, put here by the backend that drives it; else None.
     """
 
-    __slots__ = ("default_device", "default_dtype", "device_stack")
+    __slots__ = ("accelerator", "default_device", "default_dtype", "device_stack")
 
+    accelerator: str | None
     default_device: device
     default_dtype: dtype
     device_stack: list[device]
 
 
 settings = Settings()
+settings.accelerator = None
+settings.device_stack = []

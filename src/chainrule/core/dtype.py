@@ -1,9 +1,9 @@
 """Data types, how they promote, and what their numbers can hold.
 
-A `dtype` is one of the objects made in this module and nothing else: compare with `is`, use it as a dictionary key.
-Promotion has four categories, bool < int < float < complex. Between categories the higher one wins; inside one the wider
-type wins, and only operands of the strongest kind decide: "dim" (a tensor with dimensions), then "zero" (a tensor
-without), then "scalar" (a Python number).
+A `dtype` is one of the objects made in this module and nothing else: compare with `is`, use it as a key.
+Promotion has four categories, bool < int < float < complex. Between categories the higher one wins; inside
+one the wider type wins, and only operands of the strongest kind decide: "dim" (a tensor with dimensions),
+then "zero" (a tensor without), then "scalar" (a Python number).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import numpy as np
 from chainrule.config import settings
 
 __all__ = [
-    "ALIASES", "ALL", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf", "complex128",
-    "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16", "float32", "float64",
-    "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8", "int_", "long",
-    "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16", "uint32", "uint64", "uint8",
+    "ALIASES", "ALL", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf",
+    "complex128", "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16",
+    "float32", "float64", "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8",
+    "int_", "long", "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16",
+    "uint32", "uint64", "uint8",
 ]  # fmt: skip
 
 Kind = Literal["dim", "zero", "scalar"]
@@ -34,7 +35,8 @@ class dtype:
     """The type of a tensor's elements: `torch.float32` and its siblings. There is one object per type."""
 
     __slots__ = (
-        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "title",
+        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name",
+        "numpy", "title",
     )  # fmt: skip
 
     name: str
@@ -49,7 +51,7 @@ class dtype:
 
     _by_name: ClassVar[dict[str, dtype]] = {}
 
-    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
+    def __new__(cls, *args: object, **kwargs: object) -> dtype:
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
@@ -134,7 +136,8 @@ ALL: tuple[dtype, ...] = tuple(dtype._by_name.values())
 
 # The second names, as the package exports them; three of them would hide Python's own in this module.
 ALIASES: dict[str, dtype] = {
-    "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32, "double": float64,
+    "bool": bool_, "short": int16, "int": int32, "long": int64,
+    "half": float16, "float": float32, "double": float64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
@@ -145,7 +148,7 @@ _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 _STORAGE_ONLY = frozenset((uint16, uint32, uint64))
 
 
-# --- promotion ---------------------------------------------------------------------------------------------------------
+# --- promotion --------------------------------------------------------------------------------------------
 
 
 def _join(low: dtype, high: dtype) -> dtype | None:
@@ -193,7 +196,8 @@ def _refuse_promotion(type1: dtype, type2: dtype) -> NoReturn:
 def _check_is_dtype(given: object, function: str, argument: str, position: int) -> None:
     if not isinstance(given, dtype):
         kind = type(given).__name__
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be torch.dtype, not {kind}")
+        where = f"{function}(): argument '{argument}' (position {position})"
+        raise TypeError(f"{where} must be torch.dtype, not {kind}")
 
 
 def _join_known(a: dtype | None, b: dtype | None) -> dtype | None:
@@ -241,7 +245,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-# --- defaults ----------------------------------------------------------------------------------------------------------
+# --- defaults ---------------------------------------------------------------------------------------------
 
 settings.default_dtype = float32
 
@@ -278,16 +282,19 @@ def scalar_dtype(number: complex) -> dtype:
     raise TypeError(f"expected a number, got {type(number).__name__}")
 
 
-# --- what the numbers hold ---------------------------------------------------------------------------------------------
+# --- what the numbers hold --------------------------------------------------------------------------------
 
 _FRACTION_AND_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
+
+
+_DType = dtype  # the classes below have an attribute of the name `dtype`, a string as in PyTorch
 
 
 class _info:
     __slots__ = ("_dtype", "bits", "max", "min")
 
     bits: int
-    _dtype: dtype
+    _dtype: _DType
 
     @property
     def dtype(self) -> str:
@@ -299,7 +306,7 @@ class _info:
     def __hash__(self) -> int:
         return hash(self._dtype)
 
-    def __reduce__(self) -> tuple[Any, tuple[dtype]]:
+    def __reduce__(self) -> tuple[Any, tuple[_DType]]:
         return type(self), (self._dtype,)
 
 
@@ -308,11 +315,13 @@ class finfo(_info):
 
     __slots__ = ("eps", "resolution", "smallest_normal", "tiny")
 
-    def __init__(self, type: dtype | None = None) -> None:
+    def __init__(self, type: _DType | None = None) -> None:
         given = settings.default_dtype if type is None else type
         _check_is_dtype(given, "finfo", "type", 1)
         if given.category < FLOAT:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'"
+            )
         self._dtype = given.to_real()
         self.bits = self._dtype.itemsize * 8
         fraction, exponent = _FRACTION_AND_EXPONENT_BITS[self._dtype]
@@ -335,12 +344,14 @@ class iinfo(_info):
 
     __slots__ = ()
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: _DType) -> None:
         _check_is_dtype(type, "iinfo", "type", 1)
         if type is bool_:
             raise TypeError(f"{type} is not supported by torch.iinfo")
         if type.category != INT:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
+            )
         self._dtype = type
         self.bits = type.itemsize * 8
         self.min = -(2 ** (self.bits - 1)) if type.is_signed else 0
