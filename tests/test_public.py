@@ -1,0 +1,43 @@
+"""The public door: what `import chainrule` promises is there, and what the README shows runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chainrule
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_all_is_sorted_and_unique() -> None:
+    assert list(chainrule.__all__) == sorted(set(chainrule.__all__))
+
+
+def test_every_public_name_resolves() -> None:
+    assert [name for name in chainrule.__all__ if not hasattr(chainrule, name)] == []
+
+
+def test_importing_pulls_in_numpy_and_nothing_else() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import chainrule\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(found.stdout.split()) == {"chainrule", "numpy"}
+
+
+def test_the_readme_shows_something() -> None:
+    assert BLOCKS
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_readme_block_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every `# -> text` comment of the block is what the line prints."""
+    exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    for wanted in re.findall(r"# -> (.+)$", block, re.MULTILINE):
+        assert wanted in printed
