@@ -4,8 +4,8 @@
     python tools/spec.py --record   run them under PyTorch and write what it prints
 
 tests/spec/programs holds `DOCUMENT_NUMBER_title.py`, each with a `.txt` beside it: the standard output after
-`manual_seed(0)` and, for a program that ends in an exception, a last line `raises TYPE: phrase`. The phrase is
-the part of PyTorch's message that people search for: what stands before the first colon or line break.
+`manual_seed(0)` and, for a program that ends in an exception, a last line `raises TYPE: phrase`. The phrase
+is what people search for: PyTorch's message up to the first colon or line break.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Outcome:
     message: str = ""
 
     def matches(self, got: Outcome) -> bool:
-        """True where `got` printed the same and, if anything was raised, raised the same with the phrase in it."""
+        """True where `got` printed the same, and raised the same with the phrase in its message."""
         return (self.stdout, self.error) == (got.stdout, got.error) and self.message in got.message
 
     def text(self) -> str:
@@ -76,10 +76,10 @@ def compare(program: Path) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--record", action="store_true", help="write what live PyTorch prints")
     if not parser.parse_args().record:
-        return 0 if all([compare(program) for program in programs()]) else 1
+        return 0 if sum(not compare(program) for program in programs()) == 0 else 1
     for program in programs():
         program.with_suffix(".txt").write_text(record(program).text())
     return 0
