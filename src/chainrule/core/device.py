@@ -22,7 +22,7 @@ _STRING = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
-    """`device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(a_device)`, `device(1)`: accelerator 1.
+    """`device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)` (an accelerator), `device(other)`.
 
     As a context manager it is where creation functions put their tensors inside the block.
     """
@@ -85,7 +85,7 @@ def _intern(type: str, index: int | None) -> device:
 def as_device(given: DeviceLike) -> device:
     """The device that an argument `device=...` names: a device, a string, or an index of the accelerator."""
     if given.__class__ is device:
-        return given  # type: ignore[return-value]
+        return given
     if isinstance(given, str):
         return _parsed.get(given) or _parsed.setdefault(given, _parse(given))
     if isinstance(given, int) and not isinstance(given, bool):

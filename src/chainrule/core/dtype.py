@@ -152,7 +152,7 @@ _STORAGE_ONLY = frozenset((uint16, uint32, uint64))
 
 
 def _join(low: dtype, high: dtype) -> dtype | None:
-    """The smallest type that both convert to; `low` comes first in (category, itemsize). None: they do not promote."""
+    """The smallest type that both convert to, or None; `low` comes first in (category, itemsize)."""
     if low is high:
         return low
     if (low in _STORAGE_ONLY or high in _STORAGE_ONLY) and high.category != FLOAT:
@@ -270,7 +270,7 @@ def default_complex_dtype() -> dtype:
 
 
 def scalar_dtype(number: complex) -> dtype:
-    """The type a Python (or NumPy) number brings into promotion: bool, int64, the default float or complex."""
+    """The type a Python or NumPy number brings into promotion: bool, int64, the default float or complex."""
     if isinstance(number, (bool, np.bool_)):
         return bool_
     if isinstance(number, (int, np.integer)):
@@ -311,7 +311,7 @@ class _info:
 
 
 class finfo(_info):
-    """The limits of a floating point type; for a complex type, of its parts. Without a type: the default dtype."""
+    """The limits of a floating point type, or of a complex type's parts; by default of the default dtype."""
 
     __slots__ = ("eps", "resolution", "smallest_normal", "tiny")
 

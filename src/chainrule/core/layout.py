@@ -1,7 +1,7 @@
-"""How elements lie in memory: `layout` (the kind of storage) and `memory_format` (the order of the dimensions).
+"""How elements lie in memory: `layout`, the kind of storage; `memory_format`, the order of the dimensions.
 
-Both are closed sets of names, one object each. Every tensor here is `strided`; the sparse layouts are names that
-programs compare with.
+Both are closed sets of names, one object each. Every tensor here is `strided`; the sparse layouts are names
+that programs compare with.
 """
 
 from __future__ import annotations
