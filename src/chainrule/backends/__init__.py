@@ -1,0 +1,1 @@
+"""Arrays and kernels, one folder per device; nothing here knows a Tensor."""

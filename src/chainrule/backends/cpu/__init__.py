@@ -1,0 +1,1 @@
+"""NumPy kernels: pure functions on arrays, each linear one beside its adjoint."""
