@@ -22,7 +22,8 @@ _STRING = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
-    """`device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)` (an accelerator), `device(other)`.
+    """`device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`, `device(other)`; a bare
+    index means the accelerator.
 
     As a context manager it is where creation functions put their tensors inside the block.
     """

@@ -91,7 +91,7 @@ def _listed(shape: Iterable[int]) -> str:
 
 
 def normalize_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
-    """A user's `dim` in `range(ndim)`. If there are none, 0 and -1 are allowed (and give 0) by `wrap_scalar`."""
+    """A user's `dim` in `range(ndim)`; with `wrap_scalar`, 0 and -1 give 0 where there are no dimensions."""
     span = ndim or _span_of_scalar(dim, wrap_scalar)
     if not -span <= dim < span:
         raise IndexError(
@@ -230,7 +230,8 @@ def expand_shape(
     if lead < 0:
         raise RuntimeError(
             f"expand({type_name}{{{_listed(shape)}}}, size={_listed(target)}): the number of sizes provided "
-            f"({len(target)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+            f"({len(target)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(shape)})"
         )
     sizes, steps = list(target), list((0,) * lead + strides)
     for dim in range(len(target) - 1, -1, -1):
@@ -255,7 +256,8 @@ def _expanded_size(target: Sequence[int], shape: Shape, dim: int, old: int, *, i
     if old != 1 or wanted < 0:
         raise RuntimeError(
             f"The expanded size of the tensor ({wanted}) must match the existing size ({old}) at "
-            f"non-singleton dimension {dim}.  Target sizes: {_listed(target)}.  Tensor sizes: {_listed(shape)}"
+            f"non-singleton dimension {dim}.  "
+            f"Target sizes: {_listed(target)}.  Tensor sizes: {_listed(shape)}"
         )
     return wanted
 
@@ -290,7 +292,7 @@ def _filled(shape: Sequence[int], hole: int, known: int, count: int) -> Shape:
 
 
 def compute_view_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shape | None:
-    """The strides under which the same memory has `new_shape` (of the same count); None if only a copy can."""
+    """The steps under which the same memory has `new_shape` (of equal count); None if only a copy can."""
     if 0 in shape:
         return strides if shape == new_shape else contiguous_strides(new_shape)
     steps: list[int] = []
@@ -310,7 +312,7 @@ def compute_view_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shap
 def _runs(shape: Shape, strides: Shape) -> Iterator[tuple[int, int]]:
     """From the last dimension: (elements, step) of each longest group of dimensions with one even step.
 
-    A dimension of size 1 joins the group behind it; the first starts a group at the step of its last dimension.
+    A dimension of size 1 joins the group behind it; a group steps as its last dimension does.
     """
     count, step = 1, strides[-1] if strides else 1
     for dim in range(len(shape) - 1, -1, -1):
@@ -369,7 +371,7 @@ def strides_for(shape: Shape, memory_format: layout.memory_format) -> Shape:
 def is_contiguous(
     shape: Shape, strides: Shape, memory_format: layout.memory_format = layout.contiguous_format
 ) -> bool:
-    """Whether the elements lie one after the other in the format's order; dimensions of size 1 do not matter."""
+    """Whether the elements follow one another in the format's order; dimensions of size 1 do not matter."""
     if memory_format in _FASTEST_FIRST:
         order = _FASTEST_FIRST[memory_format]
         return len(order) == len(shape) and _steps_evenly(shape, strides, order)
@@ -419,7 +421,7 @@ def dense_strides(shape: Shape, strides: Shape) -> Shape:
 def _memory_order(shape: Shape, strides: Shape) -> list[int]:
     """Dimensions from the fastest to the slowest, later ones first among equals.
 
-    Step 0 compares as equal to everything, which is no order to sort by: hence an insertion in PyTorch's sequence.
+    Step 0 compares as equal to everything, which is no order to sort by: hence insertion, as PyTorch does it.
     """
     order = list(range(len(shape) - 1, -1, -1))
     for end in range(1, len(order)):
