@@ -139,7 +139,7 @@ class Report:
 def absent() -> str:
     """Why the harness cannot run here, or nothing."""
     wanted = (HARNESS / "torchconf", "the conformance harness"), (UPSTREAM / "test", "PyTorch's test files")
-    return " and ".join(f"no {what} in {path.parent}" for path, what in wanted if not path.is_dir())
+    return " and ".join(f"{what} not found in {path.parent}" for path, what in wanted if not path.is_dir())
 
 
 def torchconf(*arguments: str) -> str:
@@ -367,7 +367,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     if why := absent():
-        print(f"conformance: SKIPPED, {why}")
+        print(f"conformance skipped: {why}")
         return 0
     baseline = load_baseline()
     if options.mode == "render":
