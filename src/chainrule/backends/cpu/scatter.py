@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.backends.cpu._half import Array, is_half, through_float32
+from chainrule.backends.cpu._array import Array, is_half, through_float32
 
 __all__ = [
     "bincount",

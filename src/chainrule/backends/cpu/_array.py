@@ -1,8 +1,11 @@
-"""float16 and bfloat16 have no fast arithmetic in NumPy: kernels compute in float32 and round at the end."""
+"""What the kernels share: the array type, indexing the last axes, and half precision.
+
+float16 and bfloat16 have no fast arithmetic in NumPy: kernels compute in float32 and round at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -10,6 +13,11 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def trailing(slices: Iterable[slice]) -> tuple[Any, ...]:
+    """An index of the last axes."""
+    return (..., *slices)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
