@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,7 +67,7 @@ def test_numpy_agrees_about_size():
     for array_type, each in T.OF_NUMPY.items():
         assert array_type.itemsize == twin(each).itemsize
         if each is not T.bfloat16:
-            assert str(torch.from_numpy(__import__("numpy").zeros(1, array_type)).dtype) == str(each)
+            assert str(torch.from_numpy(np.zeros(1, array_type)).dtype) == str(each)
 
 
 ordinary = [each for each in T.ALL if each not in (T.uint16, T.uint32, T.uint64, T.complex32)]
@@ -98,7 +99,7 @@ def operand(each, kind):
     st.lists(st.tuples(st.sampled_from(ordinary), st.sampled_from(["dim", "zero"])), min_size=1, max_size=5)
 )
 def test_result_type_of_many(drawn):
-    """torch.cat promotes over its whole list; a zero-dim member is not allowed, so stack the kinds separately."""
+    """torch.cat and torch.stack promote over a whole list, each over one kind."""
     mine, told = zip(*(operand(each, "dim") for each, _ in drawn))
     assert str(T.result_type(mine)) == str(torch.cat(told).dtype)
     mine, told = zip(*(operand(each, "zero") for each, _ in drawn))

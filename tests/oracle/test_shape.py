@@ -17,7 +17,7 @@ quick = settings(max_examples=300, deadline=None)
 
 @st.composite
 def strided(draw):
-    """A PyTorch tensor with steps of every kind: sliced, permuted, expanded, with dimensions of size 1 and 0."""
+    """A PyTorch tensor with steps of every kind: sliced, permuted, expanded, with sizes 1 and 0."""
     x = torch.empty_strided(*_geometry(draw))
     for dim in range(x.ndim):
         x = x[(slice(None),) * dim + (slice(draw(st.integers(0, 1)), None, draw(st.integers(1, 2))),)]

@@ -269,8 +269,10 @@ def default_complex_dtype() -> dtype:
     return settings.default_dtype.to_complex()
 
 
-def scalar_dtype(number: complex) -> dtype:
+def scalar_dtype(number: object) -> dtype:
     """The type a Python or NumPy number brings into promotion: bool, int64, the default float or complex."""
+    if number.__class__ is float:  # the common case first: scalars are in every formula
+        return settings.default_dtype
     if isinstance(number, (bool, np.bool_)):
         return bool_
     if isinstance(number, (int, np.integer)):

@@ -154,8 +154,8 @@ def squeezed_shape(shape: Shape, dims: Iterable[int] | None = None) -> Shape:
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that operands of `shapes` have together; they are aligned at the last dimension."""
-    result: Shape = ()
-    for shape in shapes:
+    result: Shape = shapes[0] if shapes else ()
+    for shape in shapes[1:]:
         if shape != result:
             result = _broadcast(result, shape)
     return result

@@ -1,8 +1,8 @@
 """Trees of containers: take the leaves out, do something with them, put them back.
 
 A container type is known by a `Node`: how to take its children out and how to build it again. Exactly the
-registered types are containers (a subclass of list is a leaf), and so is every namedtuple. All else is a leaf,
-None too.
+registered types are containers (a subclass of list is a leaf), and so is every namedtuple. All else is a
+leaf, None too.
 A `TreeSpec` is what is left of a tree without its leaves.
 """
 
@@ -19,10 +19,10 @@ from chainrule.core.shape import Size, make_size
 __all__ = [
     "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "Node", "PyTree", "SequenceKey",
     "TreeSpec", "arg_tree_leaves", "broadcast_to_and_flatten", "deregister_pytree_node", "is_namedtuple",
-    "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr", "register_constant", "register_dataclass",
-    "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
-    "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
+    "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr", "register_constant",
+    "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
+    "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
+    "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
     "treespec_pprint",
 ]  # fmt: skip
 
