@@ -18,12 +18,12 @@ from chainrule.core.shape import Size, make_size
 
 __all__ = [
     "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "Node", "PyTree", "SequenceKey",
-    "TreeSpec", "arg_tree_leaves", "broadcast_to_and_flatten", "deregister_pytree_node", "is_namedtuple",
-    "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr", "register_constant",
-    "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
-    "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
-    "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
-    "treespec_pprint",
+    "TreeSpec", "arg_tree_leaves", "broadcast_to_and_flatten", "deregister_pytree_node",
+    "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr",
+    "register_constant", "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only",
+    "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
+    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_pprint",
 ]  # fmt: skip
 
 PyTree = Any
