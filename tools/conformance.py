@@ -44,6 +44,7 @@ REPORTS = ROOT / "build" / "conformance"
 
 BATCH = 300
 SMOKE_SECONDS = 240
+SHOWN = 40
 # Each process of the harness is one thread of BLAS: the processes are the parallelism.
 PROCESSES = min(os.cpu_count() or 1, 16)
 
@@ -338,7 +339,8 @@ def check(tests_of: dict[str, list[str]], wanted: dict[str, list[str]], seconds:
         # A loaded machine fails a time limit now and then: a loss counts when it repeats.
         lost = regressions(lost, run(lost))
     for file, tests in lost.items():
-        print(f"no longer pass in {file}:", *tests, sep="\n  ")
+        more = [f"and {len(tests) - SHOWN} more"] if len(tests) > SHOWN else []
+        print(f"no longer pass in {file}:", *tests[:SHOWN], *more, sep="\n  ")
     print(f"conformance: {ran} tests ran, {sum(map(len, lost.values()))} that passed before do not")
     return 1 if lost else 0
 
