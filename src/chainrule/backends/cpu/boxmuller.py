@@ -1,8 +1,9 @@
 """Normal numbers from uniform ones, to the last bit of PyTorch's CPU kernels.
 
-Large float32 draws come from single-precision polynomials (Cephes: logf, sinf, cosf) evaluated with fused multiply-adds.
-NumPy has none, so `_mad` forms the product exactly in float64; the sum is then rounded twice, which differs from a fused
-one about once in 2**29 times (none seen in 16 million numbers). Everything else goes through the C library, as PyTorch's does.
+Large float32 draws come from single-precision polynomials (Cephes: logf, sinf, cosf) with fused
+multiply-adds. NumPy has none, so `_mad` forms the product exactly in float64; the sum is then rounded twice, which differs
+from a fused one about once in 2**29 times (none seen in 16 million numbers). The rest goes through the C
+library, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ _FOUR_OVER_PI = np.float32(4 / math.pi)
 
 _ROOT_HALF = np.int32(0x3F3504F3)
 _MANTISSA = np.int32(0x7FFFFF)
-_LOG = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-        2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
-_SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 
 
 def _single(*values: float) -> tuple[float, ...]:
     return tuple(float(np.float32(value)) for value in values)
 
 
-_LOG, _SIN, _COS = _single(*_LOG), _single(*_SIN), _single(*_COS)
+_LOG = _single(
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+)
+_SIN = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+_COS = _single(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 _LN2_LOW, _LN2_HIGH = np.float32(-2.12194440e-4), np.float32(0.693359375)
 _QUARTER_A, _QUARTER_B = np.float32(-0.78515625), np.float32(-2.4187564849853515625e-4)
 _QUARTER_C = float(np.float32(-3.77489497744594108e-8))
@@ -112,7 +114,7 @@ def _placed32(values: Floats32, mean: float, std: float) -> Floats32:
 
 
 def blocks32(u: Floats32, mean: float, std: float) -> None:
-    """Replace uniform numbers, in blocks of 16 (8 radii, then 8 angles), by normal ones (8 cosines, then 8 sines)."""
+    """Replace uniform numbers, in blocks of 16 (8 radii, 8 angles), by normal ones (8 cosines, 8 sines)."""
     for start in range(0, u.size, _CHUNK):
         block = u[start : start + _CHUNK].reshape(-1, 2, 8)
         radius = np.float32(-2) * _log32(1 - block[:, 0])
@@ -149,7 +151,7 @@ def _through(function: Any, x: Floats64) -> Floats64:
 
 
 def libm_log(x: Floats64) -> Floats64:
-    """The C library's log, which PyTorch calls; NumPy's vector log differs in the last bit of 0.3 % of all numbers."""
+    """The C library's log, as in PyTorch; NumPy's differs in the last bit of 0.3 % of all numbers."""
     try:
         return _through(math.log, x)
     except ValueError:  # a zero, once in 2**53 draws
@@ -165,8 +167,9 @@ def libm_log1p(x: Floats64) -> Floats64:
 def fused(a: Floats64, b: float, c: float) -> Floats64:
     """a * b + c rounded once, in double precision.
 
-    The product and the sum are split into exact parts; the small parts are added rounding to odd, so that the last addition
-    rounds as if nothing had been lost (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums").
+    The product and the sum are split into exact parts; the small parts are added rounding to odd, so that the
+    last addition rounds as if nothing had been lost (Boldo and Melquiond, "Emulation of FMA and correctly
+    rounded sums").
     """
     if b == 1:
         return a + c

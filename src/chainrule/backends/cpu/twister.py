@@ -1,8 +1,8 @@
 """The Mersenne twister behind every random number on the CPU, with PyTorch's seeding and its saved state.
 
-A block is one turn of the twister: 624 words. NumPy's bit generator always stands at the end of the block in use, so its key
-is the state that PyTorch saves and the position inside the block is ours. An engine takes no lock: threads that share one may
-see a word twice.
+A block is one turn of the twister: 624 words. NumPy's bit generator always stands at the end of the block in
+use, so its key is the state that PyTorch saves and the position inside the block is ours. Words are combined
+as little-endian machines do. An engine takes no lock: threads that share one may see a word twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNIT64 = 2.0**-53
 _LOW24 = np.uint32(0xFFFFFF)
 _LOW53 = np.uint64(2**53 - 1)
 _SHIFT = np.uint64(32)
-_CHUNK = 16384  # elements converted at once, so that temporaries stay in cache: 5 times faster than whole arrays
+_CHUNK = 16384  # elements converted at once: temporaries stay in cache, 5 times faster than whole arrays
 
 _LAYOUT = np.dtype(
     {
@@ -55,7 +55,10 @@ def _unsigned(seed: SupportsIndex) -> int:
 
 
 class Engine:
-    """One stream of random words. `next_double` and `next_float` hold the second value of a Box-Muller pair, when one is left."""
+    """A stream of random words; `next_double`, `next_float`: the second number of a normal pair."""
+
+    _position: int
+    _end: int
 
     __slots__ = (
         "_bits",
@@ -77,7 +80,7 @@ class Engine:
         self.seed(seed)
 
     def seed(self, seed: SupportsIndex) -> None:
-        """Start the stream of a seed anew; -1 means 2**64 - 1. Only the low 32 bits choose the stream, all 64 are remembered."""
+        """Start a stream anew. -1 is 2**64 - 1; the low 32 bits choose the stream, all 64 are remembered."""
         self._seed = _unsigned(seed)
         self._unkeyed = True
         self.next_double: float | None = None
@@ -120,7 +123,7 @@ class Engine:
     def next32(self) -> int:
         if self._position >= self._end:
             self._turn()
-        word = self._block_words()[self._position]
+        word: int = self._block_words()[self._position]
         self._position += 1
         return word
 
@@ -252,7 +255,8 @@ def _checked_state(state: NDArray[np.uint8]) -> Any:
     size = math.prod(state.shape)
     if size != STATE_BYTES:
         raise RuntimeError(
-            f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {size}"
+            f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size "
+            f"to be {size}"
         )
     record = np.frombuffer(state.tobytes(), _LAYOUT)[0]
     position, left = int(record["next"]) & _WORD, int(record["left"])

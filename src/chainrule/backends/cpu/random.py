@@ -1,0 +1,794 @@
+"""Draws from an `Engine`: PyTorch's CPU numbers for a seed, leaving the engine in the state PyTorch leaves.
+
+Each function returns a fresh C-contiguous array, filled in that order. A caller that fills memory in another
+order (a transposed target of an in-place draw) draws for the order of memory and permutes. Errors use
+PyTorch's words.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p, pairs64
+from .twister import DEFAULT_SEED, STATE_BYTES, Engine, fresh_seed
+
+__all__ = [
+    "DEFAULT_SEED", "STATE_BYTES", "Engine", "bernoulli", "bernoulli_each", "binomial", "cauchy", "dirichlet",
+    "dropout_noise", "exponential", "fresh_seed", "gamma", "geometric", "integers", "log_normal",
+    "multinomial", "normal", "normal_each", "permutation", "poisson", "uniform",
+]
+
+Array = NDArray[Any]
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+Floats64 = NDArray[np.float64]
+
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_CHUNK = 16384  # elements converted at once, so that temporaries stay in cache
+
+_F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+_REAL_OF: dict[DType, DType] = {np.dtype(np.complex64): _F32, np.dtype(np.complex128): _F64}
+_SCALAR_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Half", "bfloat16": "BFloat16",
+    "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}
+_FLOAT_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_FLOAT_MAX = {
+    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
+    "float64": sys.float_info.max,
+}
+
+
+def _name(dtype: DType) -> str:
+    return _SCALAR_NAMES.get(dtype.name, dtype.name)
+
+
+def _check_dtype(kernel: str, dtype: DType, *extra: str, empty: bool = False) -> None:
+    """Only float dtypes, and the `extra` ones, have this kernel, which is not asked for an `empty` array."""
+    if dtype.name not in _FLOAT_DIGITS and dtype.name not in extra and not empty:
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{_name(dtype)}\'')
+
+
+_SIGNED_AND_BYTE = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def _short(value: float) -> str:
+    """A number as a C++ stream writes it."""
+    return f"{value:g}"
+
+
+def _cast(values: Array, dtype: DType) -> Array:
+    """To `dtype`, through float32 for a half type, as PyTorch rounds; an overflow is a quiet infinity."""
+    if values.dtype == dtype:
+        return values
+    if dtype.itemsize > 2 or dtype.name not in _FLOAT_DIGITS:
+        return values.astype(dtype)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(dtype)
+
+
+def _from_float(values: Floats64, dtype: DType) -> Array:
+    """A C cast of doubles: integers keep the low bits of the truncated number."""
+    if dtype.kind in "iu":
+        with np.errstate(invalid="ignore"):
+            return values.astype(np.int64).astype(dtype)
+    return _cast(values, dtype)
+
+
+def _chunks(count: int) -> list[slice]:
+    return [slice(start, start + _CHUNK) for start in range(0, count, _CHUNK)]
+
+
+# ---- continuous -------------------------------------------------------------------------------------------
+
+
+def uniform(engine: Engine, shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0) -> Array:
+    """Uniform on [low, high); a complex dtype draws both parts."""
+    if dtype in _REAL_OF:
+        return uniform(engine, shape + (2,), _REAL_OF[dtype], low, high).view(dtype).reshape(shape)
+    if low != 0.0 or high != 1.0 or dtype.name not in _FLOAT_DIGITS:
+        _check_uniform(dtype, low, high)
+    unit = (engine.unit64 if dtype == _F64 else engine.unit32)(math.prod(shape))
+    if low != 0.0 or high != 1.0:
+        unit = _between(unit, low, high)
+    return _open_ended(_cast(unit, dtype), low, high).reshape(shape)
+
+
+def _check_uniform(dtype: DType, low: float, high: float) -> None:
+    _check_dtype("check_uniform_bounds", dtype)
+    largest = _FLOAT_MAX[dtype.name]
+    for label, bound in (("from", low), ("to", high)):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"{label} is out of bounds for {_C_NAMES[dtype.name]}")
+    if not low <= high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={_short(low)} > to={_short(high)}"
+        )
+    if not high - low <= largest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{_name(dtype)}>::max(), but found "
+            f"to={_short(high)} and from={_short(low)} which result in to-from to exceed the limit"
+        )
+
+
+def _between(unit: Array, low: float, high: float) -> Array:
+    """unit * (high - low) + low, rounded once."""
+    start = unit.dtype.type(low)
+    span = unit.dtype.type(high) - start
+    if unit.dtype == _F64:
+        return fused(unit, float(span), float(start))
+    wide: Floats64 = np.multiply(unit, span, dtype=_F64)
+    wide += start
+    return wide.astype(_F32)
+
+
+def _open_ended(values: Array, low: float, high: float) -> Array:
+    """The end itself, which rounding can reach, becomes the start. (Wide types cannot round up to 1.)"""
+    if low == 0.0 and high == 1.0 and values.dtype.itemsize > 2:
+        return values
+    ends = _cast(np.array((low, high)), values.dtype)
+    values[values == ends[1]] = ends[0]
+    return values
+
+
+def normal(
+    engine: Engine,
+    shape: Shape,
+    dtype: DType,
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    contiguous: bool = True,
+) -> Array:
+    """Normal numbers: 16 or more for contiguous memory come in blocks, others one by one, from pairs.
+
+    A complex dtype draws both parts with the variance halved. `contiguous=False` is for a target that is not.
+    """
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {_short(std)}")
+    if dtype in _REAL_OF:
+        parts = normal(engine, shape + (2,), _REAL_OF[dtype], mean, std / math.sqrt(2), contiguous=contiguous)
+        return parts.view(dtype).reshape(shape)
+    count = math.prod(shape)
+    _check_dtype("normal_kernel_cpu", dtype, empty=count == 0)
+    if count < 16 or not contiguous:
+        return _cast(_normals(engine, count, mean, std), dtype).reshape(shape)
+    if dtype == _F64:
+        return _blocks(engine.unit64, blocks64, count, count, mean, std).reshape(shape)
+    # The half types draw nothing for numbers that the last block replaces; float32 and float64 do.
+    drawn = count if dtype == _F32 else count - count % 16
+    return _cast(_blocks(engine.unit32, blocks32, count, drawn, mean, std), dtype).reshape(shape)
+
+
+def _blocks(
+    unit: Callable[[int], Array],
+    transform: Callable[..., None],
+    count: int,
+    drawn: int,
+    mean: float,
+    std: float,
+) -> Array:
+    """Blocks of 16; a partial one at the end is drawn anew, over the last 16 numbers."""
+    out = unit(drawn)
+    transform(out[: count - count % 16], mean, std)
+    if count % 16 == 0:
+        return out
+    last = unit(16)
+    transform(last, mean, std)
+    return np.concatenate((out[: count - 16], last))
+
+
+def _normals(engine: Engine, count: int, mean: float, std: float) -> Floats64:
+    """In double precision, one by one: cosine, then sine; a sine left over is kept in the engine."""
+    if count == 0:
+        return np.empty(0)
+    kept = engine.next_double
+    missing = count - (kept is not None)
+    values = pairs64(engine.unit64(missing + missing % 2))
+    engine.next_double = None
+    if missing % 2:
+        engine.next_double = float(values[-1])
+        values = values[:-1]
+    if kept is not None:
+        values = np.concatenate(((kept,), values))
+    return fused(values, std, mean)
+
+
+def normal_each(engine: Engine, mean: Any, std: Any) -> Array:
+    """Normal numbers with arrays for mean, deviation or both; the mean's dtype, else the deviation's."""
+    if not isinstance(std, np.ndarray):
+        out = normal(engine, mean.shape, mean.dtype, 0.0, std)
+        out += mean
+        return out
+    if std.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    dtype = mean.dtype if isinstance(mean, np.ndarray) else std.dtype
+    out = normal(engine, np.broadcast_shapes(np.shape(mean), std.shape), dtype)
+    out *= std
+    out += np.asarray(mean, dtype)
+    return out
+
+
+def log_normal(engine: Engine, shape: Shape, dtype: DType, mean: float = 1.0, std: float = 2.0) -> Array:
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={_short(std)}")
+    _check_dtype("log_normal_cpu", dtype, empty=0 in shape)
+    exponents = _normals(engine, math.prod(shape), mean, std)
+    return _cast(_pointwise(exponents, np.exp, math.exp, dtype), dtype).reshape(shape)
+
+
+def exponential(engine: Engine, shape: Shape, dtype: DType, rate: float = 1.0) -> Array:
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_short(rate)}")
+    if dtype.name not in _FLOAT_DIGITS and 0 not in shape:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating "
+            f"point but you specified {_name(dtype)}"
+        )
+    out = _log1p(-engine.unit64(math.prod(shape)), dtype)
+    out *= -1.0 / rate
+    return _cast(out, dtype).reshape(shape)
+
+
+def cauchy(engine: Engine, shape: Shape, dtype: DType, median: float = 0.0, sigma: float = 1.0) -> Array:
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={_short(sigma)}")
+    if dtype.name not in _FLOAT_DIGITS:
+        raise RuntimeError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
+            f"but you specified {_C_NAMES[dtype.name]}"
+        )
+    angles = engine.unit64(math.prod(shape))
+    angles -= 0.5
+    angles *= math.pi
+    return _cast(fused(_pointwise(angles, np.tan, math.tan, dtype), sigma, median), dtype).reshape(shape)
+
+
+def _pointwise(x: Floats64, fast: Any, exact: Callable[[float], float], dtype: DType) -> Floats64:
+    """Doubles that will be rounded to fewer bits come from NumPy; those that stay, from the C library."""
+    if dtype != _F64:
+        with np.errstate(over="ignore"):
+            return fast(x)  # type: ignore[no-any-return]
+    try:
+        return np.fromiter(map(exact, x.tolist()), np.float64, x.size)
+    except OverflowError:
+        with np.errstate(over="ignore"):
+            return fast(x)  # type: ignore[no-any-return]
+
+
+def _log1p(x: Floats64, dtype: DType) -> Floats64:
+    return libm_log1p(x) if dtype == _F64 else np.log1p(x)
+
+
+# ---- discrete ---------------------------------------------------------------------------------------------
+
+
+def integers(
+    engine: Engine, shape: Shape, dtype: DType, low: int | None = None, high: int | None = None
+) -> Array:
+    """The forms of `random_`: [low, high); `low` to the dtype's end; without bounds, 0 to the dtype's end.
+
+    A float dtype ends where its consecutive integers do. Ranges of 2**28 and more take two words per number.
+    """
+    count = math.prod(shape)
+    if low is None:
+        return _natural(engine, count, dtype).reshape(shape)
+    if high is None and low == _INT64_MIN:
+        return _all_64_bits(engine, count, dtype).reshape(shape)
+    first, last = _range(dtype, low, high)
+    return _from_words(_modulo(engine, count, last - first + 1), first, dtype).reshape(shape)
+
+
+def _range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
+    """First and last number of the range, in the dtype's own steps."""
+    if high is not None and not low < high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype.kind == "c":
+        form = "check_random_bounds" if high is not None else "random_from_to_impl"
+        raise RuntimeError(f"{form} handles only integral, floating-point and boolean types")
+    if dtype.name in _FLOAT_DIGITS:
+        first, last = _float_range(dtype, low, high)
+    else:
+        first, last = low, _last_integer(dtype) if high is None else high - 1
+    _check_range(dtype, first, last)
+    return first, last
+
+
+def _last_integer(dtype: DType) -> int:
+    if dtype.kind == "b":
+        return 1
+    return int(np.iinfo(dtype).max) if dtype.name != "uint64" else -1
+
+
+def _float_range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
+    """Move the bounds inwards to numbers of the dtype, so that rounding cannot leave the range."""
+    digits = _FLOAT_DIGITS[dtype.name]
+    after = _rounded(low + 1, dtype)
+    if after < low:
+        low = after + (1 << (abs(low + 1).bit_length() - digits))
+    if high is None:
+        if not low < 1 << digits:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
+                f"dtype, but got from={low} > to_inc={1 << digits}"
+            )
+        return low, 1 << digits
+    before = _rounded(high - 1, dtype)
+    if before >= high:
+        high = before - (1 << (abs(high - 1).bit_length() - digits))
+    if not low < high:
+        raise RuntimeError(
+            "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+            f"from={low} >= to={high}"
+        )
+    return low, high - 1
+
+
+def _rounded(value: int, dtype: DType) -> int:
+    rounded = float(_cast(np.array(value, np.int64), dtype))
+    return int(rounded) if abs(rounded) < 2.0**63 else _INT64_MIN
+
+
+def _check_range(dtype: DType, first: int, last: int) -> None:
+    name = dtype.name
+    least, most = _bounds(dtype)
+    for label, value in (("from", first), ("to - 1", last)):
+        if not least <= value <= most:
+            raise RuntimeError(f"{label} is out of bounds for {_C_NAMES[name]}")
+        if name in _FLOAT_DIGITS:
+            _warn_beyond(label, value, name)
+
+
+def _bounds(dtype: DType) -> tuple[float, float]:
+    if dtype.name in _FLOAT_MAX:
+        return -_FLOAT_MAX[dtype.name], _FLOAT_MAX[dtype.name]
+    if dtype.kind == "b":
+        return 0, 1
+    limits = np.iinfo(dtype)
+    return int(limits.min), min(int(limits.max), _INT64_MAX)
+
+
+def _warn_beyond(label: str, value: int, name: str) -> None:
+    digits = _FLOAT_DIGITS[name]
+    if not -(1 << digits) <= value <= 1 << digits:
+        warnings.warn(
+            f"{label} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+            f"{_C_NAMES[name]} can support discrete uniform distribution only within this range.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _modulo(engine: Engine, count: int, span: int) -> Array:
+    """Words modulo `span`, which is skewed by at most 2**-4 of a number's chance."""
+    words: Array = engine.random32(count) if span < 1 << 28 else engine.random64(count)
+    divisor = words.dtype.type(span)
+    if count < 1024:
+        words %= divisor
+        return words
+    for part in _chunks(count):  # NumPy divides in vectors, but has no vector remainder
+        words[part] -= words[part] // divisor * divisor
+    return words
+
+
+def _from_words(words: Array, base: int, dtype: DType) -> Array:
+    if dtype == np.int64 and words.dtype == np.uint64:
+        out = words.view(np.int64)
+        out += base
+        return out
+    out = np.empty(words.size, dtype)
+    for part in _chunks(words.size):
+        values = words[part].astype(np.int64)
+        if base:
+            values += base
+        out[part] = _cast(values, dtype)
+    return out
+
+
+def _natural(engine: Engine, count: int, dtype: DType) -> Array:
+    _check_dtype("random_kernel_cpu", dtype, "bool", *_SIGNED_AND_BYTE, empty=count == 0)
+    if count == 0:
+        return np.empty(0, dtype)
+    if dtype.name in ("float64", "int64"):
+        span = 2**63 if dtype.kind == "i" else 2**53 + 1
+        return _from_words(engine.random64(count) % np.uint64(span), 0, dtype)
+    digits = _FLOAT_DIGITS.get(dtype.name)
+    span = _last_integer(dtype) + 1 if digits is None else (1 << digits) + 1
+    return _from_words(engine.random32(count) % np.uint32(span), 0, dtype)
+
+
+def _all_64_bits(engine: Engine, count: int, dtype: DType) -> Array:
+    kernel = "random_full_64_bits_range_kernel_cpu"
+    if count and dtype.name in ("float16", "bool", "uint16", "uint32", "uint64", "complex64", "complex128"):
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{_name(dtype)}\'')
+    if count and dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+        raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
+    return _cast(engine.random64(count).view(np.int64), dtype)
+
+
+def permutation(engine: Engine, n: int, dtype: DType = _I64) -> Array:
+    """The numbers below n in random order."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _check_permutation(n, dtype)
+    if n >= (2**32 - 1) // 20:
+        return _inside_out(engine, n, dtype)
+    words = engine.random32(max(n - 1, 0))
+    words %= np.arange(n, 1, -1, dtype=np.uint32)
+    words += np.arange(n - 1, dtype=np.uint32) if n else words
+    return _cast(_swapped(words.astype(np.int64), n), dtype)
+
+
+def _check_permutation(n: int, dtype: DType) -> None:
+    _check_dtype("randperm", dtype, *_SIGNED_AND_BYTE)
+    if dtype.kind in "iu" and n > np.iinfo(dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    limit = (1 << _FLOAT_DIGITS.get(dtype.name, 64)) + 1
+    if n > limit and dtype.name != "bfloat16":
+        raise RuntimeError(f"n cannot be greater than {limit} for {_name(dtype)} type.")
+
+
+def _swapped(partners: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """0, 1, ... n - 1 after exchanging, for each i in turn, the elements at i and at partners[i] >= i."""
+    order = list(range(n))
+    for i, j in enumerate(partners.tolist()):
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, np.int64)
+
+
+def _inside_out(engine: Engine, n: int, dtype: DType) -> Array:
+    """For so many elements that 32-bit words would be visibly skewed; element by element, so minutes."""
+    out = np.zeros(n, dtype)
+    for start in range(0, n, _CHUNK):
+        count = min(_CHUNK, n - start)
+        partners = engine.random64(count) % np.arange(start + 1, start + count + 1, dtype=np.uint64)
+        for i, j in enumerate(partners.tolist(), start):
+            out[i] = i
+            out[i] = out[j]
+            out[j] = i
+    return out
+
+
+def bernoulli(engine: Engine, shape: Shape, dtype: DType, p: float = 0.5) -> Array:
+    """1 with probability p, else 0; two words each."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_short(p)}")
+    count = math.prod(shape)
+    _check_dtype("bernoulli_scalar_cpu_", dtype, "bool", *_SIGNED_AND_BYTE, empty=count == 0)
+    return _below(engine.random32(2 * count), p).astype(dtype).reshape(shape)
+
+
+def _below(words: NDArray[np.uint32], p: float) -> NDArray[np.bool]:
+    """Whether the 53 bits of each pair of words are below p * 2**53; the low one breaks ties."""
+    high, low = divmod(math.ceil(p * 2.0**53), 2**32)
+    tops = words[0::2] & np.uint32(0x1FFFFF)
+    out = tops < np.uint32(high)
+    if low:
+        ties = np.flatnonzero(tops == np.uint32(high))
+        out[ties] = words[1::2][ties] < np.uint32(low)
+    return out
+
+
+def bernoulli_each(engine: Engine, p: Array, dtype: DType | None = None) -> Array:
+    """1 with the probability at each place of `p`; one word each, two when `p` is float64."""
+    dtype = p.dtype if dtype is None else dtype
+    if p.size:
+        _check_dtype("bernoulli_tensor_cpu_self_", dtype, "bool", *_SIGNED_AND_BYTE)
+        _check_dtype("bernoulli_tensor_cpu_p_", p.dtype)
+        if not ((p >= 0) & (p <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    if p.dtype == _F64:
+        return (engine.unit64(p.size).reshape(p.shape) < p).astype(dtype)
+    return (engine.unit32(p.size).reshape(p.shape) < p.astype(np.float32)).astype(dtype)
+
+
+def dropout_noise(engine: Engine, shape: Shape, dtype: DType, p: float) -> Array:
+    """What dropout multiplies by: 0 with probability p, else 1 / (1 - p). (p of 0 or 1 draws nothing.)"""
+    kept = bernoulli(engine, shape, dtype, 1 - p)
+    kept *= _cast(np.array(1.0 / (1 - p)), dtype)
+    return kept
+
+
+def geometric(engine: Engine, shape: Shape, dtype: DType, p: float) -> Array:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_short(p)}")
+    _check_dtype("geometric_cpu", dtype, *_SIGNED_AND_BYTE, empty=0 in shape)
+    trials = libm_log(engine.unit64(math.prod(shape)))
+    trials /= math.log1p(-p)
+    return _from_float(np.ceil(trials, out=trials), dtype).reshape(shape)
+
+
+def multinomial(engine: Engine, weights: Array, count: int, replacement: bool = False) -> NDArray[np.int64]:
+    """Indices along the last axis of `weights` (1 or 2 axes), drawn in proportion to the weights.
+
+    Without replacement, equal quotients (in half dtypes, or of zero weights) come in order of their indices.
+    """
+    _check_multinomial(weights, count, replacement)
+    if 0 in weights.shape[:-1]:
+        return np.empty(weights.shape[:-1] + (count,), np.int64)
+    if replacement and count > 1:
+        rows = [_draw_row(engine, row, count) for row in np.atleast_2d(weights)]
+        return np.array(rows).reshape(weights.shape[:-1] + (count,))
+    _check_weights(weights)
+    with np.errstate(divide="ignore", over="ignore"):
+        race = weights / exponential(engine, weights.shape, weights.dtype)
+    if count == 1:
+        return np.asarray(race.argmax(-1, keepdims=True))
+    return np.ascontiguousarray(np.argsort(-race, axis=-1, kind="stable")[..., :count])
+
+
+def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
+    if not 0 < weights.ndim <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if weights.dtype.name not in _FLOAT_DIGITS:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {_name(weights.dtype)}"
+        )
+    if count <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and count > weights.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if weights.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+
+
+def _check_weights(weights: Array) -> None:
+    if weights.size == 0:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    if not ((weights >= 0) & (weights < np.inf)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (weights > 0).any(-1).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def _draw_row(engine: Engine, row: Array, count: int) -> NDArray[np.int64]:
+    if not (row >= 0).all():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+    if not (row < np.inf).all():
+        raise RuntimeError(
+            "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
+        )
+    steps: Array = np.cumsum(row, dtype=_F64 if row.dtype == _F64 else _F32)
+    if not (row.size and steps[-1] > 0):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    steps /= steps[-1]
+    steps[-1] = 1
+    return np.searchsorted(steps.astype(np.float64), engine.unit64(count))
+
+
+# ---- rejection: the number of draws depends on what is drawn, so these go element by element --------------
+
+
+def poisson(engine: Engine, rate: Array) -> Array:
+    _check_dtype("poisson_cpu", rate.dtype)
+    counts = [_poisson_one(engine, value) for value in rate.astype(np.float64).ravel().tolist()]
+    return _cast(np.array(counts, np.int64), rate.dtype).reshape(rate.shape)
+
+
+def _poisson_one(engine: Engine, rate: float) -> int:
+    if not rate >= 0:
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    if rate >= 10:
+        return _poisson_rejection(engine, rate)
+    if rate == 0:
+        return 0
+    draw, bound = engine.next_unit64, math.exp(-rate)
+    count, product = 0, draw()
+    while product > bound:
+        count += 1
+        product *= draw()
+    return count
+
+
+def _poisson_rejection(engine: Engine, rate: float) -> int:
+    """Hörmann's transformed rejection (1993)."""
+    draw, log_rate = engine.next_unit64, math.log(rate)
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    log_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
+    squeeze = 0.9277 - 3.6224 / (b - 2)
+    while True:
+        u, v = draw() - 0.5, draw()
+        distance = 0.5 - abs(u)
+        if distance == 0:
+            continue
+        k = math.floor((2 * a / distance + b) * u + rate + 0.43)
+        if distance >= 0.07 and v <= squeeze:
+            return k
+        if k < 0 or (distance < 0.013 and v > distance):
+            continue
+        accepted = _log(v) + log_inverse_alpha - math.log(a / (distance * distance) + b)
+        if accepted <= -rate + k * log_rate - math.lgamma(k + 1):
+            return k
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x else -math.inf
+
+
+def _normal_one(engine: Engine) -> float:
+    kept = engine.next_double
+    if kept is not None:
+        engine.next_double = None
+        return kept
+    theta = 2 * math.pi * engine.next_unit64()
+    radius = math.sqrt(-2 * math.log1p(-engine.next_unit64()))
+    engine.next_double = radius * math.sin(theta)
+    return radius * math.cos(theta)
+
+
+def gamma(engine: Engine, alpha: Array) -> Array:
+    """Gamma numbers of scale 1, at least the smallest normal number of the dtype."""
+    if alpha.dtype != _F32 and alpha.dtype != _F64:
+        raise NotImplementedError(f'"gamma_cpu" not implemented for \'{_name(alpha.dtype)}\'')
+    values = [_gamma_one(engine, value) for value in alpha.ravel()]
+    out: Array = np.array(values).astype(alpha.dtype)
+    np.maximum(out, np.finfo(alpha.dtype).tiny, out=out)
+    return out.reshape(alpha.shape)
+
+
+def _gamma_one(engine: Engine, alpha: Any) -> float:
+    """Marsaglia and Tsang (2000); `alpha` is a NumPy scalar, whose precision the first steps keep."""
+    one, scale = type(alpha)(1), 1.0
+    if alpha < 1:
+        if alpha == 0:
+            return 0.0
+        scale = math.pow(1 - engine.next_unit64(), float(one / alpha))
+        alpha += one
+    d = float(alpha - type(alpha)(np.float32(1) / np.float32(3)))
+    return scale * d * _gamma_cube(engine, d)
+
+
+_SQUEEZE = float(np.float32(0.0331))
+
+
+def _gamma_cube(engine: Engine, d: float) -> float:
+    c = 1.0 / math.sqrt(9.0 * d) if d > 0 else math.nan
+    while True:
+        x = _normal_one(engine)
+        y = 1.0 + c * x
+        if y <= 0:
+            continue
+        v = y * y * y
+        u = 1 - engine.next_unit64()
+        square = x * x
+        if u < 1.0 - _SQUEEZE * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
+            return v
+
+
+def dirichlet(engine: Engine, alpha: Array) -> Array:
+    """Points of the simplex along the last axis."""
+    if alpha.dtype != _F32 and alpha.dtype != _F64:
+        raise NotImplementedError(f'"dirichlet" not implemented for \'{_name(alpha.dtype)}\'')
+    parts = gamma(engine, alpha.astype(np.float64))
+    parts /= _sums(parts)[..., None]
+    one = alpha.dtype.type(1)
+    out: Array = parts.astype(alpha.dtype)
+    return np.clip(out, np.finfo(alpha.dtype).tiny, np.nextafter(one, one - one), out=out)
+
+
+def _sums(x: Floats64) -> Floats64:
+    """Sums along the last axis in the order of PyTorch's kernel: vectors of four in four strips.
+
+    Doubt: beyond 256 numbers the kernel cascades, and the last bit may differ.
+    """
+    lead, vectors, rounds = x.shape[:-1], x.shape[-1] // 4, x.shape[-1] // 16
+    lanes = x[..., : vectors * 4].reshape(lead + (vectors, 4))
+    strips = lanes[..., : rounds * 4, :].reshape(lead + (rounds, 4, 4)).sum(-3)
+    for i in range(rounds * 4, vectors):
+        strips[..., 0, :] += lanes[..., i, :]
+    total = np.zeros(lead)
+    for i in range(vectors * 4, x.shape[-1]):
+        total += x[..., i]
+    packed = strips[..., 0, :] + strips[..., 1, :] + strips[..., 2, :] + strips[..., 3, :]
+    for i in range(4):
+        total += packed[..., i]
+    return total
+
+
+def binomial(engine: Engine, count: Array, prob: Array) -> Array:
+    """How many of `count` trials succeed, `prob` each."""
+    for label, array in (("count", count), ("prob", prob)):
+        if array.dtype.name not in _FLOAT_DIGITS:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {label}, got: {_name(array.dtype)}"
+            )
+    if count.dtype != prob.dtype:
+        raise RuntimeError(f"Found dtype {_name(prob.dtype)} but expected {_name(count.dtype)}")
+    if count.dtype.itemsize == 2:
+        raise NotImplementedError(f'"binomial_cpu" not implemented for \'{_name(count.dtype)}\'')
+    count, prob = np.broadcast_arrays(count, prob)
+    values = [_binomial_one(engine, n, p) for n, p in zip(count.ravel(), prob.ravel())]
+    return np.array(values, count.dtype).reshape(count.shape)
+
+
+def _binomial_one(engine: Engine, n: Any, p: Any) -> float:
+    if n <= 0 or p <= 0:
+        return 0.0
+    if p >= 1:
+        return float(n)
+    if p > 0.5:
+        return float(n - type(n)(_successes(engine, n, type(p)(1.0 - float(p)))))
+    return _successes(engine, n, p) if p <= 0.5 else math.nan
+
+
+def _successes(engine: Engine, n: Any, p: Any) -> float:
+    """For p of at most a half. `n` and `p` are NumPy scalars, whose precision their product keeps."""
+    return _binomial_rejection(engine, n, p) if n * p >= 10 else _binomial_inversion(engine, n, p)
+
+
+def _binomial_inversion(engine: Engine, n: Any, p: Any) -> float:
+    log_failure = float(np.log1p(-p)) if p.dtype == _F32 else math.log1p(-p)
+    spent, successes = 0.0, 0
+    while True:
+        spent += np.ceil(_log(engine.next_unit64()) / log_failure)
+        if spent > n:
+            return float(successes)
+        successes += 1
+
+
+_STIRLING_TAIL = (
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+)
+
+
+def _stirling_tail(k: float) -> float:
+    if k < len(_STIRLING_TAIL):
+        return _STIRLING_TAIL[int(k)]
+    square = (k + 1) * (k + 1)
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
+
+
+def _binomial_rejection(engine: Engine, n: Any, p: Any) -> float:
+    """Hörmann's transformed rejection with a squeeze (1993)."""
+    draw, one = engine.next_unit64, type(n)(1)
+    deviation = float(np.sqrt(n * p * (one - p)))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * float(p)
+    centre = float(n * p) + 0.5
+    squeeze = 0.92 - 4.2 / b
+    odds = float(p / (one - p))
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = float(np.floor((n + one) * p))
+    trials = float(n)
+    while True:
+        u, v = draw() - 0.5, draw()
+        distance = 0.5 - abs(u)
+        if distance == 0:
+            continue
+        k = float(math.floor((2 * a / distance + b) * u + centre))
+        if k < 0 or k > trials:
+            continue
+        if distance >= 0.07 and v <= squeeze:
+            return k
+        if _log(v * alpha / (a / (distance * distance) + b)) <= _binomial_bound(trials, k, mode, odds):
+            return k
+
+
+def _binomial_bound(n: float, k: float, mode: float, odds: float) -> float:
+    return (
+        (mode + 0.5) * math.log((mode + 1) / (odds * (n - mode + 1)))
+        + (n + 1) * math.log((n - mode + 1) / (n - k + 1))
+        + (k + 0.5) * math.log(odds * (n - k + 1) / (k + 1))
+        + _stirling_tail(mode) + _stirling_tail(n - mode) - _stirling_tail(k) - _stirling_tail(n - k)
+    )
