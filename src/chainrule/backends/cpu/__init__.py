@@ -1,1 +1,24 @@
-"""NumPy kernels: pure functions on arrays, each linear one beside its adjoint."""
+"""The CPU's array namespace, what a forward sees as `xp`: NumPy's functions and, beside them, kernels of our own.
+
+Kernels are pure functions on arrays, each linear one beside its adjoint; their modules load when first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy
+
+globals().update({name: value for name, value in vars(numpy).items() if not name.startswith("_")})
+
+_KERNELS = ("array", "conv", "linalg", "pad", "pool", "random", "resize", "scatter", "sorting", "special")
+
+
+def __getattr__(name: str) -> Any:
+    """A kernel module, `xp.conv`, loaded on first use."""
+    if name not in _KERNELS:
+        raise AttributeError(f"the CPU backend has no {name!r}")
+    module = import_module(f"{__name__}.{name}")
+    globals()[name] = module
+    return module

@@ -1,0 +1,1 @@
+"""Automatic differentiation: the graph, the engine, and how ops get onto it."""

@@ -1,0 +1,288 @@
+"""From a declaration to straight-line code.
+
+A declaration says what an op computes and how cotangents come back; nothing interprets it per call. On its first call an
+op gets two pieces of generated source, specialised to its signature and rules:
+
+* the *public function*: unusual arguments go through the door; plain ones are computed and recorded on the spot;
+* a *node class* per variant (see autograd.nodes).
+
+`source(op)` shows the text of the public function.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.door import door, inplace_of, with_aliases
+from chainrule.autograd.eager import cut_here
+from chainrule.autograd.graph import accumulator, tick
+from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
+from chainrule.autograd.saved import keep
+from chainrule.autograd.views import refresh
+from chainrule.backends import cpu
+from chainrule.core.ambient import LISTENING
+from chainrule.core.family import set_binder
+from chainrule.core.op import REQUIRED, Op
+from chainrule.core.public import spell
+from chainrule.core.sites import INSIDE
+from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
+
+__all__ = ["bind", "source"]
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def as_raw(r: Any) -> Any:
+    """A result as an array: NumPy turns 0-d results into scalars."""
+    return np.asarray(r) if isinstance(r, np.generic) else r
+
+
+_COMMON: dict[str, Any] = {
+    "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port,
+    "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
+    "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
+    "refresh": refresh, "tick": tick, "cut_here": cut_here,
+    "with_aliases": with_aliases, "xp": cpu, "REQUIRED": REQUIRED,
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------- public functions
+
+
+def _signature(op: Op, has_out: bool) -> str:
+    parts = []
+    for at, name in enumerate(op.params):
+        if at == op.keyword_from:
+            parts.append("*")
+        parts.append(f"{name}={'D_' + name}" if name in op.defaults else name)
+    if has_out:
+        parts += ([] if "*" in parts else ["*"]) + ["out=None"]
+    if "dim" in op.params:
+        parts.append("**aliased")
+    return ", ".join(parts)
+
+
+def _door_call(op: Op, has_out: bool) -> str:
+    inputs = f"tuple({op.inputs[0]})" if op.variadic else tuple_text(list(op.inputs))
+    params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
+    return f"door(op, {inputs}, {params}{', out' if has_out else ''})"
+
+
+def _public_source(op: Op) -> str:
+    has_out = not op.family.is_view
+    lines = [f"def {op.name}({_signature(op, has_out)}):"]
+    if "dim" in op.params:
+        given = ", ".join(f"{p!r}: {p}" for p in (*op.params, *(["out"] if has_out else [])))
+        lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
+    slow = f"return {_door_call(op, has_out)}"
+    if op.variadic or op.outs is not None or not op.inputs or op.optional - set(op.pulls) or op.write is REQUIRED:
+        return "\n".join([*lines, f"    {slow}"]) + "\n"
+    return "\n".join([*lines, *_fast_lines(op, slow, has_out)]) + "\n"
+
+
+def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
+    number = op.inputs[-1] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else None
+    tensors = [n for n in op.inputs if n != number]
+    odd = ["LISTENING", *(["out is not None"] if has_out else [])]
+    odd += [
+        f"({n} is not None and {n}.__class__ not in PLAIN)" if n in op.optional else f"{n}.__class__ not in PLAIN"
+        for n in tensors
+    ]
+    lines = [f"    if {' or '.join(odd)}: {slow}"]
+    kinds = "".join("O" if n in op.optional else "T" for n in op.inputs)
+    if number is None:
+        return lines + _compute_lines(op, kinds, slow, "    ")
+    lines += [f"    if {number}.__class__ in PLAIN:", *_compute_lines(op, "TT", slow, "        ")]
+    lines += [f"    elif {number}.__class__ is float or {number}.__class__ is int:"]
+    return [*lines, *_compute_lines(op, "TN", slow, "        "), f"    else: {slow}", *_finish(op)]
+
+
+def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
+    """Take the arrays, check that no cast is needed, compute, record."""
+    kind = dict(zip(op.inputs, kinds))
+    lines = [
+        f"r_{n} = {n}.raw" if kind[n] == "T" else f"r_{n} = {n}" if kind[n] == "N"
+        else f"r_{n} = None if {n} is None else {n}.raw" for n in op.inputs
+    ]  # fmt: skip
+    is_view, promotes = op.family.is_view, op.family.diagonal
+    checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes)]
+    if checked and not is_view:
+        first = checked[0]
+        odd = ["d is not F32 and d is not F64"]
+        odd += [
+            f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)" for n in checked[1:]
+        ]
+        lines += [f"d = r_{first}.dtype", f"if {' or '.join(odd)}: {slow}"]
+    args = [f"r_{n}" if n in op.inputs else n for n in op.params]
+    cut = op.keyword_from
+    args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]
+    ufunc = _ufunc_of(op) if promotes and len(args) == len(op.inputs) else None
+    lines.append(f"r = {ufunc}({', '.join(args)}, out=...)" if ufunc else f"r = forward(xp, {', '.join(args)})")
+    lines.append("if r.__class__ is not ndarray: r = as_raw(r)")
+    lines += _attach_lines(op, kinds)
+    whole = [pad + line for line in lines]
+    return whole if kinds.endswith("N") or (promotes and op.numbers and len(op.inputs) == 2) else whole + _finish(op)
+
+
+def _finish(op: Op) -> list[str]:
+    lines = ["t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None"]
+    lines.append("t.cut = cut")
+    if op.family.is_view:
+        x = op.inputs[0]
+        lines += [
+            f"s = {x}.store", f"if s is None: s = {x}.store = Store()", "t.store = s", f"v = {x}.view",
+            f"step = (op, {{{', '.join(f'{p!r}: {p}' for p in op.params if p not in op.inputs)}}}, r_{x}.shape)",
+            f"t.view = View({x}, (step,), 'DEFAULT', s.version) if v is None else "
+            "View(v.base, (*v.chain, step), v.kind, s.version)",
+        ]  # fmt: skip
+    else:
+        lines += ["t.store = store", "t.view = None"]
+    return ["    " + line for line in [*lines, "return t"]]
+
+
+def _attach_lines(op: Op, kinds: str) -> list[str]:
+    """Record a node if an input wants a gradient; leaves `node`, `store` and `cut` behind."""
+    kind = dict(zip(op.inputs, kinds))
+    tensors = [n for n in op.inputs if kind[n] in "TO"]
+    reasons = " or ".join(f"{n}.cut" if kind[n] == "T" else f"({n} is not None and {n}.cut)" for n in tensors) or "None"
+    if not op.pulls:
+        wants = " or ".join(f"{n}.edge is not None" if kind[n] == "T" else f"({n} is not None and {n}.edge is not None)" for n in tensors)
+        lines = [f"node = store = None; cut = ({reasons}) or None"]
+        return [*lines, f"if {wants}: cut = cut_here('{op.name} has no derivative', {tensors[0]})"] if tensors else lines
+    fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
+    lay = Layout(op, kinds, False)
+    lines = []
+    for n in lay.ruled:
+        if kind[n] == "O":
+            lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.view is not None: refresh({n})"]
+            lines += [f"    e_{n} = {n}.edge", f"    if e_{n} is LEAF: e_{n} = accumulator({n})"]
+        else:
+            lines += [f"if {n}.view is not None: refresh({n})", f"e_{n} = {n}.edge"]
+            lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
+    none = " and ".join(f"e_{n} is None" for n in lay.ruled)
+    lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None", "else:", "    cut = None"]
+    lines += ["    store = Store()"] if lay.outs else ["    store = None"]
+    body = [f"node = new(C_{kinds})", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
+    if lay.outs:
+        body.append("outs = (r,)")
+    body += [f"node.saved = {tuple_text(lay.saved())}", "node.checks = node.hooks = None", "node.key = tick()"]
+    if fits:
+        shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
+        params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
+        edges, inputs = tuple_text([f"e_{n}" for n in lay.ruled]), tuple_text(list(op.inputs))
+        lines += [f"    if {shapes}:", f"        node = C_{kinds}_fit.record({edges}, {inputs}, (r,), store, {params})", "    else:"]
+        lines += ["        " + line for line in body]
+    else:
+        lines += ["    " + line for line in body]
+    lines += ["    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back"]
+    lines += ["    node.code = f.f_code", "    node.lasti = f.f_lasti"]
+    stores = [n for n in lay.inputs if kind[n] in "TO"]
+    if stores:
+        some = " or ".join(
+            f"{n}.store is not None" if kind[n] == "T" else f"({n} is not None and {n}.store is not None)" for n in stores
+        )
+        lines.append(f"    if {some}: keep(node, {lay.outs_at()})")
+    return lines
+
+
+class _Probe:
+    """An array namespace that only writes down what is asked of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: _Probe(f"xp.{name}({', '.join(str(getattr(a, 'text', a)) for a in args)})")
+
+
+def _operator(ufunc: str) -> Any:
+    return lambda a, b: _Probe(f"xp.{ufunc}({a.text}, {getattr(b, 'text', b)})")
+
+
+for _name, _ufunc in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide"}.items():
+    setattr(_Probe, f"__{_name}__", _operator(_ufunc))
+_Probe.__neg__ = lambda a: _Probe(f"xp.negative({a.text})")  # type: ignore[attr-defined]
+
+
+def _ufunc_of(op: Op) -> str | None:
+    """The ufunc that an op's forward is, if it is nothing else: then no Python function stands between."""
+    try:
+        text = op.forward(_Probe("xp"), *(_Probe(f"r_{n}") for n in op.inputs)).text
+    except Exception:
+        return None
+    name, _, args = text.partition("(")
+    found = getattr(np, name.removeprefix("xp."), None)
+    same = args == ", ".join(f"r_{n}" for n in op.inputs) + ")"
+    return name if same and isinstance(found, np.ufunc) else None
+
+
+def source(op: Op) -> str:
+    """The generated text of an op's public function."""
+    return _public_source(op)
+
+
+def bind(op: Op) -> Any:
+    """Give an op its functions: `public`, for users, and the one the declaration returns, for rules."""
+    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward}
+    public = FunctionType(_trampoline.__code__, scope, op.name)
+    scope["_self"], scope["_settle"] = public, _settle
+    public.__doc__, public.__module__, public.__qualname__ = op.doc, "chainrule", op.name
+    forward, wraps = op.forward, isinstance
+
+    def fn(*args: Any, **params: Any) -> Any:
+        for a in args:
+            if wraps(a, Tensor):
+                return public(*args, **params)
+            if a.__class__ is tuple or a.__class__ is list:
+                if any(wraps(x, Tensor) for x in a):
+                    return public(*args, **params)
+        return forward(cpu, *(args[0] if op.variadic else args), **params)
+
+    fn.__name__ = fn.__qualname__ = op.name
+    fn.__doc__ = op.doc
+    fn.op, fn.public, fn.vjp = op, public, op.vjp  # type: ignore[attr-defined]
+    op.fn = fn
+    spell(op.name, public, op.spelled.translate(_NOT_INPLACE))
+    if "i" in op.spelled:
+        spell(op.name + "_", inplace_of(fn), "m" + ("f" if "F" in op.spelled else ""))
+    return fn
+
+
+_NOT_INPLACE = str.maketrans("", "", "iF")
+
+
+def _trampoline(*args: Any, **params: Any) -> Any:
+    _settle(op, _self)  # type: ignore[name-defined]  # noqa: F821
+    return _self(*args, **params)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _settle(op: Op, public: Any) -> None:
+    """Compile the public function and put its code in the trampoline's place; the function object stays the same."""
+    scope = public.__globals__
+    scope |= {f"D_{n}": v for n, v in op.defaults.items()}
+    for kinds in _variants(op):
+        scope[f"C_{kinds}"] = node_class(op, kinds, False, False)
+        if op.family.diagonal and len(op.inputs) > 1:
+            scope[f"C_{kinds}_fit"] = node_class(op, kinds, True, False)
+    text = _public_source(op)
+    names = {k: scope.get(k) for k in (op.name,)}
+    compiled(op.name, text, scope)
+    made = scope[op.name]
+    if names[op.name] is not None:
+        scope[op.name] = names[op.name]
+    public.__defaults__, public.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+    public.__code__ = made.__code__
+
+
+def _variants(op: Op) -> list[str]:
+    if not op.pulls or op.variadic or op.outs is not None:
+        return []
+    main = "".join("O" if n in op.optional else "T" for n in op.inputs)
+    return [main, "TN"] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else [main]
+
+
+set_binder(bind)

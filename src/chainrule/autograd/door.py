@@ -1,0 +1,212 @@
+"""The one door every op call goes through when something is unusual; plain calls are answered before it (autograd.bind).
+
+Checks the arguments, lets subclasses and modes have their word, then asks the innermost interpreter, or computes eagerly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chainrule.autograd.eager import eager, eager_inplace
+from chainrule.backends import cpu
+from chainrule.core.ambient import here
+from chainrule.core.dtype import can_cast
+from chainrule.core.family import dtype_of
+from chainrule.core.function_protocol import overridden
+from chainrule.core.op import Op
+from chainrule.core.tensor import PLAIN, Tensor
+
+__all__ = ["Inplace", "apply", "door", "inplace_of", "with_aliases"]
+
+NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
+
+
+def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
+    """One call of a public op function."""
+    check_inputs(op, inputs)
+    state = here()
+    if state.modes or any(t.__class__ not in PLAIN and t is not None for t in inputs):
+        done, result = overridden(op, inputs, params, out)
+        if done:
+            return result
+    result = apply(op, inputs, params)
+    return result if out is None else write_out(op, result, out, inputs)
+
+
+def apply(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Ask the innermost interpreter; eager when nobody listens."""
+    stack = here().stack
+    if stack:
+        return stack[-1].process(op, inputs, params)
+    return op.eager(inputs, params) if op.__class__ is Inplace else eager(op, inputs, params)
+
+
+def check_inputs(op: Any, inputs: tuple[Any, ...]) -> None:
+    """Every tensor input must be one."""
+    if op.variadic:
+        return _check_list(op, inputs)
+    for at, (name, value) in enumerate(zip(op.inputs, inputs)):
+        if isinstance(value, Tensor) or (value is None and name in op.optional):
+            continue
+        if name in op.numbers and isinstance(value, NUMBERS):
+            continue
+        if hasattr(type(value), "__torch_function__"):
+            continue
+        _refuse(op, name, at, value)
+
+
+def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
+    for at, value in enumerate(inputs):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(value).__name__}")
+
+
+def _refuse(op: Any, name: str, at: int, value: Any) -> NoReturn:
+    position = op.params.index(name) + 1
+    raise TypeError(
+        f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+    )
+
+
+_ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+
+
+def with_aliases(op: Op, given: dict[str, Any], aliased: dict[str, Any]) -> Any:
+    """NumPy's names for PyTorch's parameters: `axis` for `dim`, `keepdims` for `keepdim`."""
+    for name, value in aliased.items():
+        known = _ALIASES.get(name)
+        if known not in given:
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
+        given[known] = value
+    return op.fn.public(**given)
+
+
+# -------------------------------------------------------------------------------------------------------- out=
+
+
+def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+    """Put a result into the tensor(s) given as `out`."""
+    if op.outs is not None:
+        targets = tuple(out)
+        if len(targets) != len(result):
+            raise TypeError(f"{op.name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {len(targets)}")
+        for value, target in zip(result, targets):
+            _write_one(op, value, target, inputs)
+        return type(result)(*targets) if hasattr(result, "_fields") else targets
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    return _write_one(op, result, target, inputs)
+
+
+def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+    wants = any(isinstance(t, Tensor) and t.edge is not None for t in (*inputs, out))
+    if wants and here().grad:
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
+        )
+    if out.shape != result.shape:
+        out.resize_output(result.shape)
+    return out.copy_(result)
+
+
+# ------------------------------------------------------------------------------------------------- in-place ops
+
+
+class Inplace:
+    """The in-place form of an op, derived: compute as the op does, write over the first input, rewrite history."""
+
+    __slots__ = ("base", "fn", "inputs", "name", "numbers", "optional", "outs", "params", "variadic")
+
+    def __init__(self, base: Op) -> None:
+        self.base, self.name = base, base.name + "_"
+        self.inputs, self.params, self.variadic = base.inputs, base.params, False
+        self.numbers, self.optional, self.outs = base.numbers, base.optional, None
+        self.fn: Any = None
+
+    @property
+    def family(self) -> Any:
+        return self.base.family
+
+    @property
+    def batch(self) -> Any:
+        return self.base.batch
+
+    def call(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The in-place op on tensors, through the door."""
+        return door(self, inputs, params)
+
+    def eager(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Compute on arrays and write."""
+        return eager_inplace(self.base, inputs, params, None, lambda: self.write(inputs, params))
+
+    def write(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        """Overwrite the first input's array with the result; all checks come first."""
+        op, target = self.base, inputs[0].raw
+        if op.write is not None:
+            op.write(cpu, inputs, params)
+            return
+        raws = op.family.prepare(op, inputs, params)
+        result = op.run(cpu, raws, params)
+        check_fits(op, inputs[0], result)
+        if target.flags.writeable and not has_overlap(target):
+            target[...] = result
+            return
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def has_overlap(raw: Any) -> bool:
+    """Do two elements of the array share memory? (Only expanded axes are looked for.)"""
+    return any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
+
+
+def check_fits(op: Op, target: Tensor, result: Any) -> None:
+    """The result of an in-place op must have the target's shape, and a dtype that casts to the target's."""
+    if tuple(target.raw.shape) != tuple(result.shape):
+        raise RuntimeError(
+            f"output with shape {list(target.raw.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    from_, to = dtype_of(result), target.dtype
+    if not can_cast(from_, to):
+        raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
+
+
+def inplace_of(fn: Any) -> Any:
+    """The function of an op's in-place form: `mul` gives `mul_`."""
+    op: Op = fn.op
+    if op.inplace is None:
+        op.inplace = Inplace(op)  # type: ignore[assignment]
+        op.inplace.fn = _inplace_function(op, op.inplace)  # type: ignore[union-attr]
+    return op.inplace.fn  # type: ignore[union-attr]
+
+
+def _inplace_function(op: Op, form: Any) -> Any:
+    names, defaults = op.params, op.defaults
+
+    def fn(*args: Any, **params: Any) -> Any:
+        given = {**defaults, **dict(zip(names, args)), **params}
+        if len(given) > len(names) or len(args) > op.keyword_from:
+            extra = sorted(set(given) - set(names)) or len(args)
+            raise TypeError(f"{form.name}(): unexpected arguments {extra}")
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise TypeError(f"{form.name}(): missing arguments {missing}")
+        return door(form, tuple(given[n] for n in op.inputs), {n: given[n] for n in names if n not in op.inputs})
+
+    fn.__name__ = fn.__qualname__ = form.name
+    fn.__doc__ = f"In-place form of `{op.name}`."
+    fn.op, fn.public = form, fn  # type: ignore[attr-defined]
+    return fn

@@ -1,0 +1,232 @@
+"""Eager execution, the careful way: any dtypes, any mode, any level. `autograd.bind` writes the fast special case of this.
+
+`level` is None for ordinary tensors, whose `raw` is an array; inside a transform it is the interpreter whose tensors wrap
+tensors of the level below, and `raw` is such a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd import forward
+from chainrule.autograd.graph import Node, accumulator
+from chainrule.autograd.nodes import node_class
+from chainrule.autograd.saved import keep
+from chainrule.autograd.versions import InferenceStore, touch
+from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
+from chainrule.backends import cpu
+from chainrule.core.ambient import Ambient, here
+from chainrule.core.op import Op
+from chainrule.core.sites import here_in_user_code
+from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
+from chainrule.core.types import return_type
+
+__all__ = ["attach", "cut_here", "eager", "eager_inplace"]
+
+
+def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Compute on arrays, then attach what autograd needs."""
+    raws = op.family.prepare(op, inputs, params)
+    return attach(op, inputs, params, op.run(cpu, raws, params), None)
+
+
+def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any, level: Any) -> Any:
+    """Wrap results as tensors, with a node if a gradient is wanted, a view link, a tangent."""
+    raws = tuple(result) if op.outs is not None else (result,)
+    make: Callable[[Any], Tensor] = fresh_array if level is None else level.wrap
+    outs = [make(r) for r in raws]
+    state = here()
+    if op.family.is_view:
+        _link_views(op, inputs, params, outs, state)
+    elif state.inference:
+        for t in outs:
+            t.store = InferenceStore()
+    _record_or_cut(op, inputs, params, outs, state, level)
+    if forward.active(inputs):
+        forward.push_outputs(op, inputs, params, outs)
+    return outs[0] if op.outs is None else return_type(op.name, op.outs, outs)
+
+
+def fresh_array(r: Any) -> Tensor:
+    """A tensor over a result, scalars made arrays."""
+    return fresh(np.asarray(r) if isinstance(r, np.generic) else r)
+
+
+def _record_or_cut(
+    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor], state: Ambient, level: Any
+) -> None:
+    wants = any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
+    if not wants:
+        cut = next((t.cut for t in inputs if isinstance(t, Tensor) and t.cut is not None), None)
+    elif not state.grad:
+        cut = cut_here("inference_mode" if state.inference else "no_grad", outs[0])
+    elif not op.pulls:
+        cut = cut_here(f"{op.name} has no derivative", outs[0])
+    else:
+        cut = None
+        differentiable = [outs[i] for i in op.differentiable] if op.outs != "many" else outs
+        if differentiable and all(t.dtype.is_floating_point or t.dtype.is_complex for t in differentiable):
+            node = recorded(op, inputs, params, tuple(t.raw for t in outs), outs, level, edges_of(op, inputs))
+            if node is not None:
+                _set_edges(node, differentiable)
+        else:
+            cut = cut_here(f"the result of {op.name} is not of a floating point dtype", outs[0])
+    if cut is not None:
+        for t in outs:
+            if t.edge is None:
+                t.cut = cut
+
+
+def _set_edges(node: Node, outs: list[Tensor]) -> None:
+    if node.outputs > 1:
+        for i, t in enumerate(outs):
+            t.edge = Port(node, i)
+    else:
+        outs[0].edge = node
+
+
+def wants_grad(t: Tensor) -> bool:
+    """Does a gradient flow to `t`? (A view learns it from its base.)"""
+    if t.view is not None:
+        refresh(t)
+    return t.edge is not None
+
+
+def cut_here(how: str, t: Tensor) -> Cut:
+    """A note of why no gradient flows past this point, with the user's line."""
+    return Cut(how, *here_in_user_code(), tuple(t.shape))
+
+
+def recorded(
+    op: Op,
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
+    raws: tuple[Any, ...],
+    outs: list[Tensor],
+    level: Any,
+    edges: tuple[Any, ...],
+) -> Node | None:
+    """The node of one application, or None if no differentiable input wants a gradient."""
+    if all(e is None for e in edges):
+        return None
+    cls = node_class(op, *_variant(op, inputs, outs))
+    store = None
+    if cls.layout.outs:
+        store = outs[0].store = outs[0].store or Store()
+        for t in outs[1:]:
+            t.store = store  # one store speaks for all outputs of a node that keeps them
+    node: Node = cls.record(edges, inputs, raws, store, params)
+    node.code, node.lasti = here_in_user_code()
+    if node.outputs > 1:
+        carriers = outs if op.outs == "many" else [outs[i] for i in op.differentiable]
+        node.__dict__["metas"] = [(tuple(t.shape), t.dtype) for t in carriers]
+        if op.outs == "many":
+            node.__dict__["count"] = len(carriers)
+    if level is not None:
+        node.__dict__["level"] = level
+    keep(node, cls.layout.outs_at())
+    return node
+
+
+def edges_of(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Where the cotangents of the differentiable inputs go."""
+    if op.variadic:
+        return tuple(_edge(t) for t in inputs)
+    kept = (t for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t))
+    return tuple(_edge(t) if isinstance(t, Tensor) else None for t in kept)
+
+
+def _edge(t: Tensor) -> Any:
+    if t.view is not None:
+        refresh(t)
+    return accumulator(t) if t.edge is LEAF else t.edge
+
+
+def is_number(t: Any) -> bool:
+    """Neither a tensor nor absent."""
+    return t is not None and not isinstance(t, Tensor)
+
+
+def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, bool, bool]:
+    kinds = "V" if op.variadic else "".join("T" if isinstance(t, Tensor) else "O" if t is None else "N" for t in inputs)
+    first = outs[op.differentiable[0]] if op.outs != "many" else outs[0]
+    shape, dtype = tuple(first.shape), first.dtype
+    ruled = [t for n, t in zip(op.inputs, inputs) if isinstance(t, Tensor) and n in op.pulls] if not op.variadic else inputs
+    fit = any(t.dtype is not dtype or (op.family.diagonal and tuple(t.shape) != shape) for t in ruled)
+    return kinds, fit, op.holomorphic and dtype.is_complex
+
+
+def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor], state: Ambient) -> None:
+    source = inputs[0]
+    kind = ViewKind.DEFAULT if state.grad else ViewKind.NO_GRAD
+    if state.inference:
+        kind = ViewKind.INFERENCE
+    if isinstance(source.store, InferenceStore):
+        for t in outs:
+            t.store = source.store
+        return
+    if op.outs == "many":
+        for i, t in enumerate(outs):
+            link(t, source, (op, {**params, "__output__": i}, tuple(source.shape)), kind if kind != "DEFAULT" else ViewKind.MANY)
+        return
+    for t in outs:
+        link(t, source, (op, params, tuple(source.shape)), kind)
+
+
+# ------------------------------------------------------------------------------------------------------- in place
+
+
+def eager_inplace(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], level: Any, write: Callable[[], None]) -> Any:
+    """The in-place form of `op`: `write` computes and stores the result; history is rewritten around it."""
+    target: Tensor = inputs[0]
+    state = here()
+    recording = state.grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
+    check_writable(target, recording, op.name + "_")
+    dual = forward.active(inputs)
+    originals = _kept_original(op, inputs, level) if recording or dual else inputs
+    edges = edges_of(op, inputs) if recording else ()
+    write()
+    touch(target, op.name + "_")
+    if recording and op.pulls and any(e is not None for e in edges):
+        node = recorded(op, originals, params, (target.raw,), [target], level, edges)
+        if node is not None:
+            rebase(target, node)
+    if dual:
+        forward.after_inplace(op, originals, params, target)
+    return target
+
+
+def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ...]:
+    """The inputs with the overwritten one replaced by a copy, if a rule will want its old value."""
+    name, target = op.inputs[0], inputs[0]
+    asked = any(name in r.keeps for r in op.pulls.values()) or op.push is not None or op.family.diagonal
+    copy = (fresh(target.raw.copy()) if level is None else level.wrap(target.raw.clone())) if asked else target
+    if copy is not target:
+        copy.edge = target.edge if target.edge is not LEAF else accumulator(target)
+        copy.extra = target.extra if target.extra is not None and target.extra.tangent is not None else None
+        return (copy, *(copy if t is target else t for t in inputs[1:]))
+    return inputs
+
+
+def check_writable(t: Tensor, recording: bool, name: str) -> None:
+    """Refuse in-place changes that autograd could not follow, before anything is changed."""
+    state = here()
+    if isinstance(t.store, InferenceStore):
+        if not state.inference:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed."
+                "You can make a clone to get a normal tensor before doing inplace update."
+                "See https://github.com/pytorch/rfcs/pull/17 for more details."
+            )
+        return
+    if not recording:
+        return
+    if t.view is not None:
+        if t.view.base.edge is LEAF:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        forbid(t)
+    elif t.edge is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

@@ -1,0 +1,131 @@
+"""The engine: one pass over the graph, youngest node first. It knows nodes, never particular ops.
+
+`run` works in one of two worlds. On bare arrays (first-order backward) rules compute arrays. On tensors (`create_graph`,
+or while a transform listens) they compute tensors, which record their own graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from chainrule.core.ambient import here
+from chainrule.core.sites import describe
+from chainrule.core.tensor import Port
+from chainrule.autograd.graph import AccumulateGrad, Freed, Node, node_of
+from chainrule.autograd.hooks import check_nan, run_after, run_before
+
+__all__ = ["Wanted", "leading_to", "run"]
+
+Wanted = dict[tuple[Node, int], Any]  # (node, output index) -> the cotangent that arrived there
+
+
+def run(
+    roots: Iterable[tuple[Any, Any]],
+    *,
+    tensors: bool,
+    keep: bool,
+    freed: Freed,
+    wanted: Wanted | None = None,
+    landing: set[Node] | None = None,
+) -> None:
+    """Pull the cotangents of `roots`, pairs (edge, g), through the graph.
+
+    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there.
+    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the leaves that
+    accumulate all the same.
+    """
+    edges, gs = zip(*roots)
+    on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
+    nan_check = here().anomaly
+    heap: list[int] = []
+    nodes: dict[int, Node] = {}
+    arrived: dict[int, Any] = {}
+    node: Any = None
+    try:
+        while True:
+            for edge, g in zip(edges, gs):
+                if edge is None or g is None:
+                    continue
+                if edge.__class__ is Port:
+                    g = _at_port(edge, g, arrived)
+                    edge = edge.node
+                    key = edge.key
+                else:
+                    key = edge.key
+                    if key in arrived:
+                        arrived[key] = arrived[key] + g
+                        continue
+                if key not in nodes:
+                    nodes[key] = edge
+                    heappush(heap, key)
+                arrived[key] = g
+            g = None  # a leaf may keep the array only if nobody else holds it
+            if not heap:
+                return
+            key = heappop(heap)
+            node, g = nodes.pop(key), arrived.pop(key)
+            if node.hooks is not None:
+                g = run_before(node, g, tensors)
+            if on_path is not None:
+                _collect(node, g, wanted)
+                if not (on_path.get(node) or (landing is not None and node in landing)):
+                    edges = ()
+                    continue
+            gs = node.pull_graph(g) if tensors else node.pull(g)
+            edges = node.edges
+            if nan_check:
+                check_nan(node, gs)
+            if node.hooks is not None:
+                gs = run_after(node, g, gs, tensors)
+            if not keep and node.saved:
+                node.saved = freed
+    except Exception as error:
+        _show_forward(error, node)
+        raise
+
+
+def _at_port(port: Port, g: Any, arrived: dict[int, Any]) -> list[Any]:
+    """The list of cotangents of a node with several outputs, with `g` added in its place."""
+    gs: list[Any] | None = arrived.get(port.node.key)
+    if gs is None:
+        gs = [None] * port.node.outputs
+    held = gs[port.index]
+    gs[port.index] = g if held is None else held + g
+    return gs
+
+
+def _collect(node: Node, g: Any, wanted: Any) -> None:
+    if node.outputs == 1:
+        if (node, 0) in wanted:
+            wanted[node, 0] = g
+        return
+    for index, part in enumerate(g):
+        if (node, index) in wanted:
+            wanted[node, index] = part
+
+
+def leading_to(targets: set[Node], edges: Iterable[Any]) -> dict[Node, bool]:
+    """For every node reachable from `edges`: does an edge of it lead to a target? Iterative, each node once."""
+    leads: dict[Node, bool] = {}
+    todo = [node_of(e) for e in edges if e is not None]
+    while todo:
+        node = todo[-1]
+        if node not in leads:
+            leads[node] = False
+            todo.extend(m for e in node.edges if e is not None and (m := node_of(e)) not in leads)
+            continue
+        todo.pop()
+        if not leads[node]:
+            leads[node] = any(e is not None and ((m := node_of(e)) in targets or leads[m]) for e in node.edges)
+    return leads
+
+
+def _show_forward(error: Exception, node: Node | None) -> None:
+    """Add the forward line of the node whose pull failed, once."""
+    if node is None or isinstance(node, AccumulateGrad) or getattr(error, "__chainrule_forward__", False):
+        return
+    if node.code is not None:
+        error.add_note(f"This happened in the backward of {node.name()}, recorded at {describe(node.code, node.lasti)}")
+        error.__chainrule_forward__ = True  # type: ignore[attr-defined]

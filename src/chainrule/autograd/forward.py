@@ -1,0 +1,163 @@
+"""Forward mode: a tangent beside each value, derived from the same rules. No op declares a jvp unless the derived one is
+wrong or slow.
+
+The tangent that an input's tangent causes comes, in this order, from: the op's own `jvp`; the op itself, if it is linear;
+the pull rule read forwards, if the Jacobian is diagonal (elementwise); else from the pull rule's own transpose: a pull is
+linear in `g`, so pulling through it is the push.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.autograd.engine import run
+from chainrule.autograd.graph import AccumulateGrad, Freed, accumulator
+from chainrule.core.ambient import here, swapped
+from chainrule.core.family import call, shape_of
+from chainrule.core.op import Op
+from chainrule.core.tensor import LEAF, Extra, Tensor
+
+__all__ = ["active", "after_inplace", "primal", "push_outputs", "set_tangent", "tangent_of", "transpose"]
+
+
+def active(inputs: tuple[Any, ...]) -> bool:
+    """Does any input carry a tangent?"""
+    return any(isinstance(t, Tensor) and t.extra is not None and t.extra.tangent is not None for t in inputs) and (
+        here().forward_grad
+    )
+
+
+def tangent_of(t: Any) -> Tensor | None:
+    """The tangent of a value, if it has one."""
+    if isinstance(t, Tensor) and t.extra is not None and t.extra.tangent is not None:
+        return t.extra.tangent[1]
+    return None
+
+
+def set_tangent(t: Tensor, tangent: Tensor, level: int) -> None:
+    """Give a value a tangent."""
+    t.extra = t.extra or Extra()
+    t.extra.tangent = (level, tangent)
+
+
+def primal(t: Any) -> Any:
+    """The value without its tangent, gradients and view link kept."""
+    if tangent_of(t) is None:
+        return t
+    alias: Tensor = t.rewrapped()
+    alias.edge, alias.store, alias.cut = t.edge, t.store, t.cut
+    if alias.edge is LEAF:
+        alias.edge = accumulator(t)
+    return alias
+
+
+def push_outputs(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> None:
+    """Set the tangents of an application's outputs."""
+    level = next(t.extra.tangent[0] for t in inputs if tangent_of(t) is not None)
+    with swapped(forward_grad=False):
+        tangents = pushed(op, inputs, params, outs)
+    for t, tangent in zip(outs, tangents):
+        if tangent is not None and (t.dtype.is_floating_point or t.dtype.is_complex):
+            set_tangent(t, tangent, level)
+
+
+def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> list[Tensor | None]:
+    """The tangents of the outputs: a sum over the inputs that have one."""
+    primals = tuple(primal(t) for t in inputs)
+    ts = tuple(tangent_of(t) for t in inputs)
+    if op.push is not None:
+        result = op.push(primals, ts, outs[0] if op.outs is None else tuple(outs), params)
+        return [result] if op.outs is None else list(result)
+    if not op.pulls and not op.linear:
+        return [None] * len(outs)
+    if op.linear and (op.variadic or len(op.inputs) == 1):
+        whole = tuple(call("zeros_like", p) if t is None else t for t, p in zip(ts, primals))
+        result = op.call(whole, params)
+        return [result] if op.outs is None else list(result)
+    total: list[Tensor | None] = [None] * len(outs)
+    for at, t in enumerate(ts):
+        if t is not None and (op.variadic or op.inputs[at] in op.pulls):
+            for i, term in enumerate(_push_one(op, at, t, primals, params, outs)):
+                total[i] = term if total[i] is None else total[i] if term is None else total[i] + term  # type: ignore[operator]
+    return total
+
+
+def _push_one(
+    op: Op, at: int, t: Tensor, primals: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]
+) -> list[Tensor | None]:
+    if op.linear:
+        changed = (*primals[:at], t, *primals[at + 1 :])
+        result = op.call(changed, params)
+        return [result] if op.outs is None else list(result)
+    keeps = _kept(op, at, primals, params, outs)
+    rule = op.pulls[op.inputs[0 if op.variadic else at]]
+    if op.family.diagonal and op.holomorphic:
+        term = rule.fn(t, *keeps)
+        return [_spread(term, outs[0])]
+    return transpose(lambda g: _picked(op, rule.fn(g, *keeps), at), t, outs, op)
+
+
+def _picked(op: Op, pulled: Any, at: int) -> Any:
+    return pulled[at] if op.variadic else pulled
+
+
+def _kept(op: Op, at: int, primals: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> list[Any]:
+    known: dict[str, Any] = {**params}
+    if op.variadic:
+        known |= {op.inputs[0]: primals, f"{op.inputs[0]}_shape": tuple(shape_of(p) for p in primals)}
+    else:
+        known |= dict(zip(op.inputs, primals))
+        known |= {f"{n}_shape": shape_of(p) for n, p in zip(op.inputs, primals)}
+    results = [primal(t) for t in outs]
+    known["out"] = results[0]
+    if isinstance(op.outs, tuple):
+        known |= dict(zip(op.outs, results))
+    return [known[k] for k in op.pulls[op.inputs[0 if op.variadic else at]].keeps]
+
+
+def _spread(term: Tensor, out: Tensor) -> Tensor:
+    shape = tuple(out.shape)
+    term = term if tuple(term.shape) == shape else call("expand", term, size=shape)
+    return term if term.dtype is out.dtype else call("to_dtype", term, dtype=out.dtype)
+
+
+def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor | None]:
+    """Pull through a pull: what the linear map `pull` does to g, turned around, does to `t`."""
+    carriers = [outs[i] for i in op.differentiable] if op.outs != "many" else outs
+    with swapped(grad=True, forward_grad=False):
+        gs = [call("zeros_like", primal(o)) for o in carriers]
+        for g in gs:
+            g.requires_grad_()
+        listed = op.outs == "many" or len(op.differentiable) > 1
+        result = pull(tuple(gs) if listed else gs[0])
+    if not result.requires_grad:
+        return [None] * len(outs)
+    wanted: dict[Any, Any] = {(accumulator(g), 0): None for g in gs}
+    nodes: list[AccumulateGrad] = [accumulator(g) for g in gs]
+    t = t if t.dtype is result.dtype else call("to_dtype", t, dtype=result.dtype)
+    with swapped(forward_grad=False):
+        run([(result.edge, t)], tensors=True, keep=True, freed=Freed(None, 0), wanted=wanted)
+    answers = [wanted[n, 0] for n in nodes]
+    if op.outs == "many":
+        return answers
+    spread: list[Tensor | None] = [None] * len(outs)
+    for i, a in zip(op.differentiable, answers):
+        spread[i] = a
+    return spread
+
+
+
+
+def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], target: Tensor) -> None:
+    """The tangent of what was overwritten."""
+    level = next(t.extra.tangent[0] for t in originals if tangent_of(t) is not None)
+    with swapped(forward_grad=False):
+        (tangent,) = pushed(op, originals, params, [primal(target)])
+    if tangent is None:
+        tangent = call("zeros_like", primal(target))
+    held = tangent_of(target)
+    if held is not None:
+        with swapped(forward_grad=False):
+            held.copy_(tangent)  # type: ignore[attr-defined]
+    else:
+        set_tangent(target, tangent, level)

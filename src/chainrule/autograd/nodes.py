@@ -1,0 +1,221 @@
+"""Node classes, generated: one per variant of an op, on first need.
+
+`record` keeps what the rules ask for, `pull` applies them to arrays, `pull_graph` to tensors. A variant is which inputs are
+tensors (T), tensors or None (O), numbers (N), a list (V); whether cotangents must be brought back to an input's shape and
+dtype (`fit`); and whether they must be conjugated (see core.op). `linecache` knows the text, so tracebacks show it.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.graph import Node, tick
+from chainrule.autograd.saved import recover, rewrap, stale, verify
+from chainrule.core.op import Op
+
+__all__ = ["SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
+
+SCALARS = frozenset((np.float32, np.float64))  # what NumPy hands out for 0-d results
+_new = object.__new__
+
+
+def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
+    """Run generated source, under a file name that tracebacks can show."""
+    filename = f"<chainrule {title}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), scope)
+
+
+class Layout:
+    """What a node of one variant keeps, in order: [(name, kind)]."""
+
+    def __init__(self, op: Op, kinds: str, fit: bool) -> None:
+        self.op, self.fit = op, fit
+        self.kind = dict(zip(op.inputs, kinds))
+        self.ruled = [n for n in op.inputs if n in op.pulls and self.kind[n] != "N"]
+        asked = [k for n in self.ruled for k in op.pulls[n].keeps]
+        outs = op.outs if isinstance(op.outs, tuple) else ()
+        self.inputs = [n for n in op.inputs if n in asked]
+        self.outs = "out" in asked or any(n in asked for n in outs)
+        shapes = [n for n in op.inputs if f"{n}_shape" in asked or (fit and n in self.ruled)]
+        self.shapes = shapes
+        self.dtypes = [n for n in self.ruled if fit]
+        self.params = [p for p in op.params if p in asked and p not in op.inputs]
+        unknown = set(asked) - {*op.inputs, *op.params, *outs, "out", *(f"{n}_shape" for n in op.inputs)}
+        if unknown:
+            raise TypeError(f"{op.name}: a rule keeps unknown names {sorted(unknown)}")
+
+    def needers(self, name: str) -> list[str]:
+        """The inputs whose rules keep `name`."""
+        return [n for n in self.ruled if name in self.op.pulls[n].keeps]
+
+    def edge(self, name: str) -> str:
+        return f"e_{name}"
+
+    def saved(self) -> list[str]:
+        """Expressions for the saved tuple, in terms of inputs, edges e_*, `outs` and parameters."""
+        many = len(self.ruled) > 1
+        parts = []
+        for n in self.inputs:
+            if many and len(self.needers(n)) < len(self.ruled) and self.kind[n] != "V":
+                wanted = " or ".join(f"{self.edge(m)} is not None" for m in self.needers(n))
+                parts.append(f"{n} if {wanted} else None")
+            else:
+                parts.append(n)
+        if self.outs:
+            parts += ["outs", "store", "store.version"]
+        parts += [
+            f"tuple([t.shape for t in {n}])" if self.kind[n] == "V" else f"None if {n} is None else {n}.shape"
+            if self.kind[n] == "O" else f"{n}.shape" for n in self.shapes
+        ]  # fmt: skip
+        parts += [
+            f"tuple([t.dtype for t in {n}])" if self.kind[n] == "V" else f"None if {n} is None else {n}.dtype"
+            if self.kind[n] == "O" else f"{n}.dtype" for n in self.dtypes
+        ]  # fmt: skip
+        return parts + self.params
+
+    def unpacked(self) -> list[str]:
+        names = [*self.inputs, *(["outs", "store", "version"] if self.outs else [])]
+        return [*names, *(f"{n}_shape" for n in self.shapes), *(f"{n}_dtype" for n in self.dtypes), *self.params]
+
+    def outs_at(self) -> int | None:
+        return len(self.inputs) if self.outs else None
+
+
+def tuple_text(parts: list[str]) -> str:
+    """The source of a tuple."""
+    return "(" + "".join(p + ", " for p in parts) + ")"
+
+
+def _record_source(lay: Layout) -> str:
+    lines = ["def record(edges, inputs, outs, store, params):"]
+    op = lay.op
+    if op.variadic:
+        lines.append(f"    {op.inputs[0]} = inputs")
+    elif op.inputs:
+        lines.append(f"    {tuple_text(list(op.inputs))} = inputs")
+    if lay.ruled and not op.variadic:
+        lines.append(f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = edges")
+    lines += [f"    {p} = params[{p!r}]" for p in lay.params]
+    lines += ["    node = new(cls)", "    node.edges = edges", f"    node.saved = {tuple_text(lay.saved())}"]
+    lines += ["    node.checks = node.code = node.hooks = None", "    node.key = tick()", "    return node"]
+    return "\n".join(lines)
+
+
+def _pull_source(lay: Layout, world: str, conj: bool) -> str:
+    """`pull` (world "raw") or `pull_graph` (world "graph")."""
+    op, raw = lay.op, world == "raw"
+    lines = [f"def {'pull' if raw else 'pull_graph'}(node, g):", "    saved = node.saved"]
+    lines.append("    if saved.__class__ is not tuple: saved = recover(node)")
+    names = lay.unpacked()
+    if names:
+        lines.append(f"    {tuple_text(names)} = saved")
+    scalar = raw and op.family.diagonal and not lay.fit
+    fetched = [n for n in lay.inputs if lay.kind[n] in "TO"]
+    for n in fetched:
+        lines += [f"    if {n} is not None:", f"        if {n}.store is not None: verify(node)"]
+        if raw:
+            lines.append(f"        {n} = {n}.raw")
+    for n in (n for n in lay.inputs if lay.kind[n] == "V"):
+        lines.append(f"    if any([t.store is not None for t in {n}]): verify_list(node, {n})")
+        if raw:
+            lines.append(f"    {n} = tuple([t.raw for t in {n}])")
+    if lay.outs:
+        lines.append("    if store.version != version: stale(node, outs[0], store, version)")
+        lines += _out_names(lay, raw)
+    if scalar and (fetched or lay.outs):
+        lines.append("    if g.__class__ in SCALARS:")
+        lines += [f"        if {n} is not None: {n} = {n}[()]" for n in fetched]
+        lines += ["        out = out[()]"] if lay.outs else []
+    if conj:
+        lines.append("    g = g.conj()" if not _listed(op) else "    g = [None if p is None else p.conj() for p in g]")
+    if _listed(op):
+        lines.append("    g = whole(node, g)" if raw else "    g = whole_graph(node, g)")
+    return "\n".join(lines + _rule_lines(lay, conj))
+
+
+def _listed(op: Op) -> bool:
+    return op.outs == "many" or len(op.differentiable) > 1
+
+
+def _out_names(lay: Layout, raw: bool) -> list[str]:
+    op = lay.op
+    if not isinstance(op.outs, tuple):
+        one = "outs[0]" if raw else "rewrap(node, outs[0], 0)"
+        return [f"    out = {one}"]
+    lines = []
+    for i, n in enumerate(op.outs):
+        index = op.differentiable.index(i) if i in op.differentiable else None
+        lines.append(f"    {n} = outs[{i}]" if raw else f"    {n} = rewrap(node, outs[{i}], {index})")
+    return lines
+
+
+def _rule_lines(lay: Layout, conj: bool) -> list[str]:
+    op = lay.op
+    if op.variadic:
+        (n,) = op.inputs
+        call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
+        done = "p.conj()" if conj else "p"
+        if lay.fit:
+            call = f"[None if p is None else fit({done}, s, d) for p, s, d in zip({call}, {n}_shape, {n}_dtype)]"
+        elif conj:
+            call = f"[None if p is None else {done} for p in {call}]"
+        return [f"    return {call}"]
+    lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
+    results = []
+    for n in lay.ruled:
+        call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
+        call += ".conj()" if conj else ""
+        call = f"fit({call}, {n}_shape, {n}_dtype)" if lay.fit else call
+        results.append(call if len(lay.ruled) == 1 else f"{call} if {lay.edge(n)} is not None else None")
+    return [*lines, f"    return {tuple_text(results)}"]
+
+
+def node_class(op: Op, kinds: str, fit: bool, conj: bool) -> Any:
+    """The node class of one variant of an op, made on first need."""
+    key = (kinds, fit, conj)
+    found = op.nodes.get(key)
+    if found is None:
+        found = op.nodes[key] = _make_node_class(op, kinds, fit, conj)
+    return found
+
+
+def _make_node_class(op: Op, kinds: str, fit: bool, conj: bool) -> type:
+    lay = Layout(op, kinds, fit)
+    scope: dict[str, Any] = {
+        "SCALARS": SCALARS, "fit": op.family.fit, "new": _new, "recover": recover, "rewrap": rewrap, "stale": stale,
+        "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole, "whole_graph": whole_graph,
+    }  # fmt: skip
+    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()}
+    texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]
+    compiled(f"{op.node_name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
+    body = {k: scope[k] for k in ("pull", "pull_graph")}
+    outputs = len(op.differentiable) if op.outs != "many" else 2
+    body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay, "outputs": outputs}
+    body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
+    cls = type(op.node_name, (Node,), {**body, "record": staticmethod(scope["record"])})
+    scope["cls"] = cls
+    return cls
+
+
+def verify_list(node: Node, tensors: tuple[Any, ...]) -> None:
+    """As `verify`, for a saved list: its tensors are checked against the version kept with them."""
+    expected = node.__dict__.get("list_versions")
+    for at, t in enumerate(tensors):
+        if t.store is not None and t.store.version != (expected[at] if expected else 0):
+            stale(node, t, t.store, expected[at] if expected else 0)
+
+
+def whole(node: Any, gs: Any) -> Any:
+    """The cotangents of all outputs, zeros where none arrived."""
+    metas = node.__dict__["metas"]
+    return tuple(np.zeros(s, d.numpy) if p is None else p for p, (s, d) in zip(gs, metas))
+
+
+def whole_graph(node: Any, gs: Any) -> Any:
+    """As `whole`, on tensors."""
+    metas, like = node.__dict__["metas"], next(p for p in gs if p is not None)
+    return tuple(like.new_zeros(s, dtype=d) if p is None else p for p, (s, d) in zip(gs, metas))

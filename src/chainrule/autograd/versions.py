@@ -1,0 +1,46 @@
+"""Versions: how a change to memory is noticed by those who saved it.
+
+Tensors over the same memory share a `Store`; most tensors never get one. Every in-place change raises its version and
+leaves the line that did it, so that a stale saved value can name the culprit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.core.sites import here_in_user_code
+from chainrule.core.tensor import Store, Tensor
+
+__all__ = ["InferenceStore", "store_of", "touch", "version_of", "watch"]
+
+
+class InferenceStore(Store):
+    """The store of a tensor made in inference mode: it counts nothing."""
+
+    __slots__ = ()
+
+
+def store_of(t: Tensor) -> Store:
+    """The tensor's store, made now if nobody needed one before."""
+    store = t.store
+    if store is None:
+        store = t.store = Store()
+    return store
+
+
+def touch(t: Tensor, op: str) -> None:
+    """Note that the memory of `t` was changed, by which op and on which line."""
+    store = store_of(t)
+    store.version += 1
+    store.op = op
+    store.code, store.lasti = here_in_user_code()
+
+
+def version_of(t: Tensor) -> int:
+    """How often the memory of `t` changed."""
+    return t.store.version if t.store is not None else 0
+
+
+def watch(saved: tuple[Any, ...]) -> tuple[int, ...]:
+    """The versions of what is being saved; everything that is no tensor counts 0."""
+    return tuple(v.store.version if isinstance(v, Tensor) and v.store is not None else 0 for v in saved)

@@ -1,0 +1,207 @@
+"""Views and in-place changes: how history is rewritten when memory that others look at changes.
+
+A view knows its base and the chain of view ops that leads to it. An in-place op on a view becomes a `CopySlices` on the
+base; every view, when next asked for its edge, sees that the version moved on and derives a new one from the base
+(`refresh`). A step of a chain is (op, parameters, shape before it).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.graph import Hooks, Node, accumulator, tick
+from chainrule.core.family import call
+from chainrule.core.sites import here_in_user_code
+from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
+
+__all__ = ["ViewKind", "derive", "forbid", "link", "rebase", "refresh", "replay", "scatter_back"]
+
+_new = object.__new__
+
+
+class ViewKind:
+    """How a view came about decides whether it may be changed in place while gradients are recorded."""
+
+    DEFAULT = "DEFAULT"
+    MANY = "MULTI_OUTPUT_NODE"  # one of several outputs of one op: split, unbind
+    NO_GRAD = "NO_GRAD_MODE"  # made inside no_grad
+    FUNCTION = "IN_CUSTOM_FUNCTION"  # returned by a custom Function
+    INFERENCE = "INFERENCE_MODE"  # made inside inference_mode of a normal tensor
+
+
+def link(out: Tensor, source: Tensor, step: Any, kind: str) -> None:
+    """Make `out` a view of `source`, one step away."""
+    store = source.store
+    if store is None:
+        store = source.store = Store()
+    out.store = store
+    v = source.view
+    if v is None:
+        out.view = View(source, (step,), kind, store.version)
+    else:
+        stays = v.kind if kind == ViewKind.DEFAULT else kind
+        out.view = View(v.base, (*v.chain, step), stays, store.version)
+
+
+def replay(chain: tuple[Any, ...], x: Any) -> Any:
+    """Walk from a base (tensor or array) to the view."""
+    for op, params, _ in chain:
+        picked = params.get("__output__")
+        if picked is None:
+            x = op.fn(x, **params)
+        else:
+            x = op.fn(x, **{k: p for k, p in params.items() if k != "__output__"})[picked]
+    return x
+
+
+def scatter_back(chain: tuple[Any, ...], g: Any) -> Any:
+    """The transpose of `replay`: a cotangent of the view, as one of the base, zero elsewhere."""
+    for op, params, shape in reversed(chain):
+        (name,) = op.pulls
+        rule = op.pulls[name]
+        known = {**params, f"{name}_shape": shape}
+        picked = params.get("__output__")
+        if picked is not None:
+            g = op.family.one_of_many(op, g, picked, known)
+        else:
+            g = rule.fn(g, *(known[k] for k in rule.keeps))
+    return g
+
+
+class AsStridedBackward0(Node):
+    """The edge of a view whose base was changed in place: its cotangent goes to the base."""
+
+    __slots__ = ("chain",)
+
+    chain: tuple[Any, ...]
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        return (scatter_back(self.chain, g),)
+
+    pull_graph = pull
+
+
+class CopySlices(Node):
+    """An in-place op on a view, seen from the base: the rest passes through, the slice goes through the op."""
+
+    __slots__ = ("chain", "fn")
+
+    chain: tuple[Any, ...]
+    fn: Node
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        if not isinstance(g, np.ndarray):
+            return self.pull_graph(g)
+        g = g.copy()
+        window = replay(self.chain, g)
+        first, *rest = self.fn.pull(window.copy())
+        window[...] = 0 if first is None else first
+        return (g, *rest)
+
+    def pull_graph(self, g: Any) -> tuple[Any, ...]:
+        window = replay(self.chain, g)
+        first, *rest = self.fn.pull_graph(window) if isinstance(g, Tensor) and self._on_tensors(g) else self.fn.pull(window)
+        inside = scatter_back(self.chain, call("ones_like", window)) != 0
+        g = call("where", inside, call("zeros_like", g), g)
+        return (g if first is None else g + scatter_back(self.chain, first), *rest)
+
+    def _on_tensors(self, g: Any) -> bool:
+        level = self.__dict__.get("level")
+        return level is None or getattr(g, "level", None) is level
+
+
+def refresh(t: Tensor) -> None:
+    """Give a view a new edge if its base's history was rewritten since it got its last one."""
+    v, store = t.view, t.store
+    if v is None or store is None or v.version == store.version:
+        return
+    if v.base.edge is None and t.edge is None:
+        return
+    if v.base.edge is None:
+        return
+    forbid(t, "accessed") if v.kind != ViewKind.DEFAULT else None
+    derive(t)
+
+
+def derive(t: Tensor) -> None:
+    """Set the view's edge: straight to its base."""
+    v = t.view
+    assert v is not None and t.store is not None
+    node = _new(AsStridedBackward0)
+    edge = v.base.edge
+    node.edges = (accumulator(v.base) if edge is LEAF else edge,)
+    node.chain, node.saved, node.checks, node.hooks = v.chain, (), None, None
+    node.code, node.lasti = here_in_user_code()
+    node.key = tick()
+    t.edge, v.version = node, t.store.version
+
+
+_REASONS = {
+    ViewKind.MANY: (
+        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    ViewKind.NO_GRAD: (
+        "was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+        "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+        "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+        "the inplace to be tracked)."
+    ),
+    ViewKind.FUNCTION: (
+        "was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+        "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    ),
+    ViewKind.INFERENCE: (
+        "was created in inference mode and is being modified inplace with grad mode enabled. Given that this use case is "
+        "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+        "either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if "
+        "you want the inplace to be tracked)."
+    ),
+}
+
+
+def forbid(t: Tensor, verb: str = "modified") -> None:
+    """Raise for a view that may not be changed in place (or read after its base was)."""
+    v = t.view
+    if v is None or v.kind == ViewKind.DEFAULT:
+        return
+    edge = t.edge
+    maker = edge.node if edge.__class__ is Port else edge
+    index = edge.index if edge.__class__ is Port else 0
+    name = f"Output {index} of {maker.name()} is a view and " if isinstance(maker, Node) else "A view "
+    what = "is being modified inplace. This view " if verb == "modified" else "its base or another view of its base has been modified inplace. This view "
+    raise RuntimeError(name + what + _REASONS[v.kind])
+
+
+def rebase(t: Tensor, node: Node) -> None:
+    """`t` was changed in place by what `node` records: make that its history."""
+    _move_hooks(t, node)
+    v = t.view
+    if v is None:
+        t.edge = node
+        return
+    base = v.base
+    edge = base.edge
+    through = _new(CopySlices)
+    through.edges = (accumulator(base) if edge is LEAF else edge, *node.edges[1:])
+    through.chain, through.fn, through.saved, through.checks, through.hooks = v.chain, node, (), None, None
+    through.code, through.lasti, through.key = node.code, node.lasti, tick()
+    if "level" in node.__dict__:
+        through.__dict__["level"] = node.__dict__["level"]
+    _move_hooks(base, through)
+    base.edge = through
+    derive(t)
+
+
+def _move_hooks(t: Tensor, node: Node) -> None:
+    """`retain_grad` follows the tensor to its new node."""
+    extra: Extra | None = t.extra
+    if extra is None or not extra.retained or not isinstance(t.edge, Node):
+        return
+    old = t.edge.hooks
+    if old is not None and 0 in old.retain:
+        node.hooks = node.hooks or Hooks()
+        node.hooks.retain[0] = old.retain.pop(0)

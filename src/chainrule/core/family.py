@@ -1,0 +1,236 @@
+"""Families: what an op inherits by being the kind of op it is.
+
+A family says how input dtypes meet (`prepare`), how a cotangent is brought back to an input's shape (`fit`), whether a
+pull rule may be read as a push rule (`diagonal`), and how the op runs with a batch axis in front (`vmap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.config import settings
+from chainrule.core import dtype as dtypes
+from chainrule.core.op import REGISTRY, Op, OpFunction
+from chainrule.core.shape import broadcast_shapes
+from chainrule.core.tensor import Tensor
+
+__all__ = [
+    "Contraction", "Creation", "Elementwise", "Family", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
+    "call", "contraction", "elementwise", "general", "indexing", "random", "reduction", "scan", "view",
+]  # fmt: skip
+
+
+def call(name: str, *args: Any, **params: Any) -> Any:
+    """An op by its name: families use ops that are declared far below them."""
+    return REGISTRY[name].fn(*args, **params)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    return tuple(x.shape) if hasattr(x, "shape") else ()
+
+
+def dtype_of(x: Any) -> dtypes.dtype:
+    """The dtype of a tensor or an array."""
+    return x.dtype if isinstance(x, Tensor) else dtypes.OF_NUMPY[x.dtype]
+
+
+class Family:
+    """The general case: no broadcasting, no promotion; batches by a loop unless the op declares its own rule."""
+
+    name = "general"
+    diagonal = False
+    is_view = False
+
+    def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
+        """The arrays to compute on: cast, where dtypes meet."""
+        return tuple(t.raw if isinstance(t, Tensor) else t for t in inputs)
+
+    def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+        """A cotangent in the shape and dtype of its input."""
+        return cast(g, dtype)
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        """Run the op with a batch axis in front of the marked values; None asks for the loop."""
+        return None
+
+    def decorate(self, forward: Callable[..., Any] | None = None, **facts: Any) -> Any:
+        """The decorator that declares an op of this family."""
+        if forward is not None:
+            return declare(forward, self, facts)
+        return lambda f: declare(f, self, facts)
+
+
+def cast(x: Any, dtype: dtypes.dtype) -> Any:
+    """`x` in another dtype; complex to real takes the real part."""
+    have = dtype_of(x)
+    if have is dtype:
+        return x
+    if have.is_complex and not dtype.is_complex:
+        x = call("real", x)
+    return call("to_dtype", x, dtype=dtype) if isinstance(x, Tensor) else x.astype(dtype.numpy)
+
+
+def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
+    """Undo broadcasting: sum over the axes that were added or stretched."""
+    have = shape_of(g)
+    if have == shape:
+        return g
+    lead = len(have) - len(shape)
+    ones = tuple(lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1)
+    if isinstance(g, Tensor):
+        g = call("sum", g, dim=(*range(lead), *ones)) if lead or ones else g
+        return call("reshape", g, shape=shape)
+    if lead or ones:
+        g = g.sum((*range(lead), *ones))
+    return np.reshape(g, shape)
+
+
+class Elementwise(Family):
+    """Broadcasts; its Jacobian is diagonal, so one rule serves both directions.
+
+    `promote` in a declaration: "same", the common dtype; "float", the same but integers become the default float;
+    "compare", computes in the common dtype and gives bool; "none", the forward takes its inputs as they come.
+    """
+
+    name = "elementwise"
+    diagonal = True
+
+    def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
+        if op.promote == "none":
+            return Family.prepare(self, op, inputs, params)
+        want = self.common(op, inputs).numpy
+        return tuple(_as(t, want) for t in inputs)
+
+    def common(self, op: Op, inputs: tuple[Any, ...]) -> dtypes.dtype:
+        """The dtype the op computes in."""
+        found = common_dtype(inputs)
+        return settings.default_dtype if op.promote == "float" and found.category < 2 else found
+
+    def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+        return cast(sum_to(g, shape), dtype)
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
+        return op.call(tuple(front(v, rank) if b else v for v, b in zip(values, batched)), params)
+
+
+def common_dtype(inputs: tuple[Any, ...]) -> dtypes.dtype:
+    """PyTorch's result_type of tensors, numbers and absent inputs."""
+    return dtypes.result_type(_operand(t) for t in inputs if t is not None)
+
+
+def _operand(t: Any) -> tuple[dtypes.dtype, Any]:
+    if isinstance(t, Tensor):
+        return t.dtype, "dim" if t.ndim else "zero"
+    return dtypes.scalar_dtype(t), "scalar"
+
+
+def _as(t: Any, want: np.dtype[Any]) -> Any:
+    if isinstance(t, Tensor):
+        raw = t.raw
+        return raw if raw.dtype == want else raw.astype(want)
+    return t if t is None else np.asarray(t).astype(want)
+
+
+def front(v: Any, rank: int) -> Any:
+    """[B, *s] -> [B, 1, ..., 1, *s], so that s lines up with partners of that rank."""
+    b, *s = shape_of(v)
+    return v if len(s) == rank else call("view", v, shape=(b, *(1,) * (rank - len(s)), *s))
+
+
+class Reduction(Family):
+    """Folds axes away. The parameter `dim` names them; None or () means all."""
+
+    name = "reduction"
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        if not all(batched) or "dim" not in params:
+            return None
+        return op.call(values, {**params, "dim": shifted(params["dim"], len(shape_of(values[0])) - 1)})
+
+
+def shifted(dim: Any, rank: int) -> Any:
+    """Axes of one example, as axes of the batch: all of them if `dim` names none."""
+    if isinstance(dim, int):
+        return 1 + (dim % rank) if rank else _zero_dim(dim)
+    if dim is None or len(dim) == 0:
+        return tuple(range(1, rank + 1))
+    return tuple(1 + d % rank if rank else _zero_dim(d) for d in dim)
+
+
+def _zero_dim(dim: int) -> Any:
+    raise NotImplementedError(f"dim={dim} of a 0-d tensor under vmap")
+
+
+class Scan(Family):
+    """Keeps the shape, works along the one axis `dim`."""
+
+    name = "scan"
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        rank = len(shape_of(values[0])) - 1
+        if not all(batched) or not isinstance(params.get("dim"), int) or rank == 0:
+            return None
+        return op.call(values, {**params, "dim": shifted(params["dim"], rank)})
+
+
+class ViewFamily(Family):
+    """Moves elements, changes none: the result shares memory with the input. `vmap` in a declaration shifts the
+    parameters of one example to those of a batch: `(params, rank, batch size) -> params`."""
+
+    name = "view"
+    is_view = True
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        return None
+
+
+class Contraction(Family):
+    """Sums products over shared axes; dtypes must agree."""
+
+    name = "contraction"
+
+
+class Indexing(Family):
+    """Moves elements by computed positions."""
+
+    name = "indexing"
+
+
+class Creation(Family):
+    """Makes tensors from nothing."""
+
+    name = "creation"
+
+
+class Random(Family):
+    """Draws from a generator."""
+
+    name = "random"
+
+
+_bind: list[Callable[[Op], OpFunction]] = []
+
+
+def declare(forward: Callable[..., Any], family: Family, facts: dict[str, Any]) -> Any:
+    """Make the op; the binder (autograd.bind) gives it its functions."""
+    op = Op(forward, family, **facts)
+    return _bind[0](op)
+
+
+def set_binder(bind: Callable[[Op], OpFunction]) -> None:
+    """Called once by the module that turns declarations into functions."""
+    _bind[:] = [bind]
+
+
+elementwise = Elementwise().decorate
+reduction = Reduction().decorate
+scan = Scan().decorate
+view = ViewFamily().decorate
+contraction = Contraction().decorate
+indexing = Indexing().decorate
+random = Random().decorate
+general = Family().decorate

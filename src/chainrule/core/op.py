@@ -1,0 +1,168 @@
+"""What an op is. One declaration; every interpreter reads what it needs from here.
+
+    @elementwise(samples=...)
+    def mul(xp, input: Array, other: Array | Number):
+        '''Product of two tensors, element by element.'''
+        return input * other
+
+    mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
+
+The function below the decorator is the *forward*: a formula over arrays, with PyTorch's own signature after `xp`, the
+backend's array namespace. Parameters annotated `Array` are the tensor *inputs* (`Array | None` may be absent,
+`Array | Number` may be a Python number, `*tensors: Array` is a list of tensors); all others are *static*.
+
+`vjp` gives, per input, a *rule*: a function linear in its first argument `g`, the cotangent of the output, whose other
+parameters name what must be kept until backward: an input, a static parameter, `out` (or an output's name), or
+`<input>_shape`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
+compute differentiable tensors.
+
+A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and the
+result, which turns the transpose into the adjoint that PyTorch's convention asks for. Ops that are not holomorphic
+(abs, real, angle, ...) say so and write the adjoint themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["REGISTRY", "Array", "Number", "Op", "OpFunction", "Rule", "rule"]
+
+Array = Any  # an ndarray to a forward; whatever world the rule runs in, to a rule
+Number = Any  # a Python bool, int, float or complex
+
+REGISTRY: dict[str, Op] = {}
+
+
+class OpFunction(Protocol):
+    """What a declaration returns: callable on tensors, and on bare arrays inside rules."""
+
+    op: Op
+    public: Callable[..., Any]
+    vjp: Callable[..., OpFunction]
+    __name__: str
+
+    def __call__(self, *args: Any, **params: Any) -> Any: ...
+
+
+class Rule:
+    """A function linear in its first argument, and the names of what it must keep."""
+
+    __slots__ = ("fn", "keeps")
+
+    def __init__(self, fn: Callable[..., Any], keeps: tuple[str, ...]) -> None:
+        self.fn, self.keeps = fn, keeps
+
+
+def rule(fn: Callable[..., Any]) -> Rule:
+    """Read a rule's needs off its own signature: `lambda g, out: ...` keeps `out`."""
+    code = fn.__code__
+    return Rule(fn, code.co_varnames[1 : code.co_argcount])
+
+
+REQUIRED = object()
+
+
+class Op:
+    """One operation, declared once."""
+
+    __slots__ = (
+        "batch",  # override of the family's vmap rule, or None
+        "defaults",  # name -> default of every parameter that has one
+        "differentiable",  # positions of the outputs that carry gradients
+        "doc",
+        "family",
+        "fn",  # the function a declaration returns
+        "forward",
+        "holomorphic",
+        "inputs",  # names of the tensor inputs, in order
+        "inplace",  # the op that writes its result into the first input, or None
+        "keyword_from",  # how many parameters may be given by position
+        "linear",  # linear in each differentiable input: the op of a tangent is the tangent of the op
+        "meta",  # override of shape and dtype inference, or None
+        "name",
+        "nodes",  # node classes made so far, by variant
+        "node_name",
+        "numbers",  # names of the inputs that may be Python numbers
+        "optional",  # names of the inputs that may be None
+        "outs",  # names of the outputs if there are several, "many" if their number varies, else None
+        "params",  # all parameter names in order
+        "promote",  # how input dtypes meet: see core.family.Elementwise
+        "pulls",  # input name -> Rule
+        "push",  # override of the derived forward-mode rule, or None
+        "samples",
+        "spelled",  # where the function is public: see core.public
+        "variadic",  # the one input is a list of tensors
+        "write",  # override of how the in-place form writes, or None
+    )
+
+    def __init__(self, forward: Callable[..., Any], family: Any, **facts: Any) -> None:
+        self.name: str = facts.pop("name", forward.__name__.rstrip("_"))
+        self.doc, self.forward, self.family = forward.__doc__ or "", forward, family
+        self._read_signature(forward)
+        self.pulls: dict[str, Rule] = {}
+        self.outs: tuple[str, ...] | str | None = facts.pop("outs", None)
+        self.differentiable: tuple[int, ...] = facts.pop("differentiable", (0,))
+        self.linear: bool = facts.pop("linear", False)
+        self.holomorphic: bool = facts.pop("holomorphic", True)
+        self.promote: str = facts.pop("promote", "same")
+        self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
+        self.node_name: str = facts.pop("node", "".join(p.capitalize() for p in self.name.split("_"))) + "Backward0"
+        self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
+        self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
+        self.spelled: str = facts.pop("spelled", "fmi" if family.diagonal else "fm")
+        if facts:
+            raise TypeError(f"{self.name}: unknown facts in its declaration: {sorted(facts)}")
+        self.inplace: Op | None = None
+        self.nodes: dict[Any, type] = {}
+        self.fn: Any = None
+        if self.name in REGISTRY:
+            raise TypeError(f"{self.name} is declared twice")
+        REGISTRY[self.name] = self
+
+    def _read_signature(self, forward: Callable[..., Any]) -> None:
+        code, notes = forward.__code__, forward.__annotations__
+        positional = code.co_varnames[1 : code.co_argcount]
+        keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.variadic = bool(code.co_flags & 4)
+        if self.variadic:
+            listed = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+            positional, keyword = (listed, *positional, *keyword), ()
+        self.params = (*positional, *keyword)
+        self.keyword_from = len(positional)
+        kinds = {name: str(notes.get(name, "")) for name in self.params}
+        self.inputs = tuple(n for n in self.params if kinds[n].startswith("Array"))
+        self.numbers = frozenset(n for n in self.inputs if "Number" in kinds[n])
+        self.optional = frozenset(n for n in self.inputs if "None" in kinds[n])
+        defaults = forward.__defaults__ or ()
+        self.defaults = dict(zip(positional[len(positional) - len(defaults) :], defaults))
+        self.defaults.update(forward.__kwdefaults__ or {})
+
+    def vjp(self, **pulls: Callable[..., Any]) -> Any:
+        """Give, per input, the map from output cotangent to input cotangent."""
+        for name, fn in pulls.items():
+            if name not in self.inputs:
+                raise TypeError(f"{self.name}.vjp: {name!r} is not one of its inputs {self.inputs}")
+            self.pulls[name] = rule(fn)
+        return self.fn
+
+    def run(self, xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The forward, given the inputs in order and the static parameters by name."""
+        if self.variadic:
+            return self.forward(xp, *inputs, **params)
+        values = iter(inputs)
+        named = {n: (next(values) if n in self.inputs else params[n]) for n in self.params}
+        cut = self.keyword_from
+        names = self.params
+        return self.forward(xp, *(named[n] for n in names[:cut]), **{n: named[n] for n in names[cut:]})
+
+    def call(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The op on tensors, through the door: whatever listens takes part."""
+        if self.variadic:
+            return self.fn.public(inputs, **params)
+        return self.fn.public(**dict(zip(self.inputs, inputs)), **params)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"

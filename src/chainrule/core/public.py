@@ -1,0 +1,77 @@
+"""Where a name is public: one table, filled by declarations, read by the package's modules.
+
+`spelled` in a declaration (or in `@composite`) is a string of letters, each a place the function appears under its name:
+f `torch.`, m a method of Tensor, i an in-place method (`name_`), F with i: the in-place form is a function too,
+n `torch.nn.functional.`, l `torch.linalg.`, s `torch.special.`, t `torch.fft.`, r `torch.random.`; "" means private.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.core.ambient import LISTENING, here
+from chainrule.core.function_protocol import override
+from chainrule.core.tensor import PLAIN, Tensor
+
+__all__ = ["PUBLIC", "composite", "method", "publish", "spell"]
+
+PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstr"}
+
+_CALM: set[type] = {int, float, bool, str, type(None), complex}  # arguments that never override
+
+
+def spell(name: str, fn: Callable[..., Any], places: str) -> None:
+    """Enter a function into the table."""
+    for place in places:
+        if name in PUBLIC[place]:
+            raise TypeError(f"two functions want to be {name!r} in {place!r}")
+        PUBLIC[place][name] = fn
+
+
+def composite(spelled: str = "fm", name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a public function that is made of other ops: gradients, transforms and traces see only those."""
+
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        title = name or fn.__name__.rstrip("_")
+
+        @functools.wraps(fn)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            if LISTENING or any(a.__class__ not in PLAIN and a.__class__ not in _CALM for a in args):
+                done, result = _asked(public, args, kwargs)
+                if done:
+                    return result
+            return fn(*args, **kwargs)
+
+        public.__name__ = public.__qualname__ = title
+        public.public = public  # type: ignore[attr-defined]
+        spell(title, public, spelled)
+        return public
+
+    return decorate
+
+
+def _asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    values = [v for a in (*args, *kwargs.values()) for v in (a if isinstance(a, (list, tuple)) else (a,))]
+    if not here().modes and all(v.__class__ in PLAIN or not hasattr(type(v), "__torch_function__") for v in values):
+        return False, None
+    return override(fn, values, args, kwargs, here())
+
+
+def method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a method of Tensor that is no function: `@method def item(self): ...`."""
+    spell(fn.__name__, fn, "m")
+    return fn
+
+
+def publish(place: str, scope: dict[str, Any]) -> list[str]:
+    """Put the names of one place into a module's globals; returns them."""
+    scope.update(PUBLIC[place])
+    return sorted(PUBLIC[place])
+
+
+def equip_tensor() -> None:
+    """Give Tensor its methods, once, when all ops are declared."""
+    for name, fn in PUBLIC["m"].items():
+        setattr(Tensor, name, fn)

@@ -1,0 +1,134 @@
+"""A tensor: a record over an array. No arithmetic here; `ops.methods` spells the operators.
+
+`raw` is the array: an ndarray, or, inside a transform, the tensor one level below. `edge` is where a gradient of this
+tensor goes: None (it needs none), LEAF (to its own `.grad`), a node, or a `Port` of a node with several outputs.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.device import device as Device
+from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.shape import Size
+
+__all__ = ["CPU", "Cut", "Extra", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
+
+CPU, META = Device("cpu"), Device("meta")
+
+
+class Store:
+    """What tensors over the same memory share: how often it changed, and where it changed last."""
+
+    __slots__ = ("code", "lasti", "op", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.code: CodeType | None = None
+        self.lasti = 0
+        self.op = ""
+
+
+class View:
+    """How a tensor was cut out of another: the base, and the view ops that lead from it to here."""
+
+    __slots__ = ("base", "chain", "kind", "version")
+
+    def __init__(self, base: Tensor, chain: tuple[Any, ...], kind: str, version: int) -> None:
+        self.base, self.chain, self.kind, self.version = base, chain, kind, version
+
+
+class Port:
+    """One output of a node that has several."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Any, index: int) -> None:
+        self.node, self.index = node, index
+
+
+class Leaf:
+    """The edge of a leaf that wants a gradient: a mark, one for all."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "LEAF"
+
+
+LEAF = Leaf()
+
+
+class Cut:
+    """Why a tensor has no gradient: the first place on its path where the graph was cut, and the line."""
+
+    __slots__ = ("code", "how", "lasti", "shape")
+
+    def __init__(self, how: str, code: CodeType | None, lasti: int, shape: Any) -> None:
+        self.how, self.code, self.lasti, self.shape = how, code, lasti, shape
+
+
+class Extra:
+    """What only few tensors have."""
+
+    __slots__ = ("accumulator", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent")
+
+    def __init__(self) -> None:
+        self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
+        self.grad: Tensor | None = None
+        self.grad_dtype: Any = None
+        self.hooks: dict[int, Any] | None = None  # hooks of a leaf; those of others live at their node
+        self.name: str | None = None
+        self.post_hooks: dict[int, Any] | None = None  # register_post_accumulate_grad_hook
+        self.retained = False  # retain_grad() was called on a non-leaf
+        self.tangent: tuple[int, Tensor] | None = None  # forward mode: (level, tangent)
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that can remember how it was computed."""
+
+    __slots__ = ("__dict__", "__weakref__", "cut", "edge", "extra", "raw", "store", "view")
+
+    raw: Any
+    edge: Any
+    store: Store | None  # None: memory that nobody else sees and nobody changed
+    view: View | None
+    extra: Extra | None
+    cut: Cut | None  # only where edge is None
+
+    __array_priority__ = 1000
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.raw.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return OF_NUMPY[self.raw.dtype]
+
+    @property
+    def device(self) -> Device:
+        return CPU if self.raw.__class__ is np.ndarray else META
+
+    @property
+    def ndim(self) -> int:
+        return len(self.raw.shape)
+
+    def rewrapped(self) -> Tensor:
+        """Another tensor of the same kind over the same array, with no history."""
+        return fresh(self.raw)
+
+
+PLAIN: set[type] = {Tensor}  # classes whose instances the fast path may take as they are
+_new = object.__new__
+
+
+def fresh(raw: Any) -> Tensor:
+    """A tensor over an array, with no history."""
+    t = _new(Tensor)
+    t.raw = raw
+    t.edge = t.store = t.view = t.extra = t.cut = None
+    return t

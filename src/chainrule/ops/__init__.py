@@ -1,0 +1,1 @@
+"""The ops, by subject. Each is declared once: forward, rules, samples."""

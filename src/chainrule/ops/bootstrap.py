@@ -1,0 +1,185 @@
+"""A first handful of ops of each family (to be moved to their subjects)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.family import contraction, elementwise, general, reduction, view
+from chainrule.core.op import Array, Number
+from chainrule.core.public import composite, method, spell
+from chainrule.core.samples import nonzero, positive, real, samples
+from chainrule.core.shape import infer_size, make_size, normalize_dims
+from chainrule.core.tensor import LEAF, Extra, Tensor, fresh
+
+one: list[tuple[Any, ...]] = [((3, 4),), ((),)]
+
+
+@elementwise(samples=samples(real, one), promote="float")
+def exp(xp: Any, input: Array) -> Array:
+    """e to the power of every element."""
+    return xp.exp(input)
+
+
+exp.vjp(input=lambda g, out: g * out)
+
+
+def kept_shape(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """The shape with the folded axes kept at size 1."""
+    axes = range(len(shape)) if dim is None or dim == () else normalize_dims(dim, len(shape))
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def unfold_axes(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
+    """Undo a reduction's change of shape: put the folded axes back, full size."""
+    return expand(view_op(g, shape=kept_shape(shape, dim)), size=shape)
+
+
+@reduction(linear=True, samples=samples(real, one, dim=[None], keepdim=[False, True]))
+def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """Sum over the given axes, or over all."""
+    return xp.sum(input, axis=dim, keepdims=keepdim)
+
+
+sum.vjp(input=lambda g, input_shape, dim: unfold_axes(g, input_shape, dim))
+
+
+@reduction(linear=True, samples=samples(real, one, dim=[None], keepdim=[False, True]))
+def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """Mean over the given axes, or over all."""
+    return xp.mean(input, axis=dim, keepdims=keepdim)
+
+
+mean.vjp(input=lambda g, input_shape, dim: unfold_axes(g / _count(input_shape, dim), input_shape, dim))
+
+
+def _count(shape: tuple[int, ...], dim: Any) -> int:
+    axes = range(len(shape)) if dim is None or dim == () else normalize_dims(dim, len(shape))
+    n = 1
+    for a in axes:
+        n *= shape[a]
+    return n
+
+
+@view(linear=True, name="view", node="View", spelled="")
+def view_op(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
+    """The same elements in the same order, under a new shape."""
+    return xp.reshape(input, shape, copy=False)
+
+
+view_op.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+
+
+@view(linear=True, spelled="", name="expand")
+def expand(xp: Any, input: Array, *, size: tuple[int, ...]) -> Array:
+    """The tensor repeated, without copying, until it has the given shape."""
+    return xp.broadcast_to(input, size)
+
+
+def unexpand(g: Any, input_shape: tuple[int, ...]) -> Any:
+    """Sum over what `expand` repeated."""
+    lead = len(g.shape) - len(input_shape)
+    ones = tuple(lead + i for i, n in enumerate(input_shape) if n == 1 and g.shape[lead + i] != 1)
+    g = sum(g, dim=(*range(lead), *ones)) if lead or ones else g
+    return reshape(g, input_shape)
+
+
+expand.vjp(input=unexpand)
+
+
+@general(spelled="m", linear=True)
+def clone(xp: Any, input: Array, *, memory_format: Any = None) -> Array:
+    """A copy with its own memory; gradients flow through."""
+    return xp.array(input, copy=True, order="K")
+
+
+clone.vjp(input=lambda g: g)
+
+
+def reshape(input: Any, shape: tuple[int, ...]) -> Any:
+    """The same elements in the same order: a view where strides allow, else a copy."""
+    if not isinstance(input, Tensor):
+        return np.reshape(input, shape)
+    return view_op.public(input, shape=infer_size(tuple(shape), input.numel()))
+
+
+spell("reshape", reshape, "fm")
+
+
+@view(linear=True, spelled="fm")
+def transpose(xp: Any, input: Array, dim0: int, dim1: int) -> Array:
+    """Two axes swapped."""
+    return xp.swapaxes(input, dim0, dim1)
+
+
+transpose.vjp(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
+
+
+@contraction(linear=True, samples=samples(real, [((3, 4), (4, 2))]), spelled="fm")
+def mm(xp: Any, input: Array, mat2: Array) -> Array:
+    """Product of two matrices."""
+    return xp.matmul(input, mat2)
+
+
+mm.vjp(input=lambda g, mat2: mm(g, transpose(mat2, 0, 1)), mat2=lambda g, input: mm(transpose(input, 0, 1), g))
+
+
+@elementwise(samples=samples(nonzero, one), spelled="fmi")
+def relu(xp: Any, input: Array) -> Array:
+    """Zero where negative."""
+    return xp.maximum(input, 0)
+
+
+relu.vjp(input=lambda g, out: g * (out > 0))
+
+
+@elementwise(samples=samples(positive, one), spelled="fmi")
+def pow(xp: Any, input: Array, exponent: Array | Number) -> Array:
+    """Power, element by element."""
+    return xp.square(input) if exponent.__class__ is int and exponent == 2 else xp.power(input, exponent)
+
+
+pow.vjp(
+    input=lambda g, input, exponent: g * (2.0 * input) if exponent.__class__ is int and exponent == 2
+    else g * exponent * input ** (exponent - 1),
+    exponent=lambda g, input, out: g * out * input,
+)
+
+
+@elementwise(promote="none", spelled="", name="to_dtype", node="ToCopy", linear=True)
+def to_dtype(xp: Any, input: Array, *, dtype: DType) -> Array:
+    """The values in another dtype."""
+    return input.astype(dtype.numpy)
+
+
+to_dtype.vjp(input=lambda g: g)
+
+
+@general(spelled="fm")
+def ones_like(xp: Any, input: Array) -> Array:
+    """Ones of the same shape."""
+    return xp.ones_like(input)
+
+
+@general(spelled="fm")
+def zeros_like(xp: Any, input: Array) -> Array:
+    """Zeros of the same shape."""
+    return xp.zeros_like(input)
+
+
+def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of the data."""
+    raw = np.array(data)
+    if dtype is None and raw.dtype == np.float64:
+        raw = raw.astype(np.float32)
+    elif dtype is not None:
+        raw = raw.astype(dtype.numpy)
+    t = fresh(raw)
+    if requires_grad:
+        t.requires_grad_()  # type: ignore[attr-defined]
+    return t
+
+
+spell("tensor", tensor, "f")

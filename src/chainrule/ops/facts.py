@@ -1,0 +1,259 @@
+"""What can be asked of a tensor: its facts, its gradient, its history. Properties and small methods, no arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd import api
+from chainrule.autograd.graph import Hooks, Node, accumulator, node_of
+from chainrule.autograd.hooks import RemovableHandle, add_hook
+from chainrule.autograd.versions import InferenceStore
+from chainrule.autograd.views import refresh
+from chainrule.core.printing import tensor_text
+from chainrule.core.public import method
+from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
+from weakref import ref
+
+__all__: list[str] = []
+
+
+def _property(fn: Any) -> Any:
+    setattr(Tensor, fn.__name__, property(fn))
+    return fn
+
+
+def _edge(t: Tensor) -> Any:
+    if t.view is not None:
+        refresh(t)
+    return t.edge
+
+
+def _requires_grad(t: Tensor) -> bool:
+    """Will operations on this tensor be recorded?"""
+    return _edge(t) is not None
+
+
+def _set_requires_grad(t: Tensor, value: bool) -> None:
+    if not t.is_leaf:  # type: ignore[attr-defined]
+        if not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        return
+    if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+    if value and isinstance(t.store, InferenceStore):
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    t.edge = LEAF if value else None
+    if value:
+        t.extra, t.cut = t.extra or Extra(), None
+
+
+Tensor.requires_grad = property(_requires_grad, _set_requires_grad)  # type: ignore[attr-defined]
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Start (or stop) recording operations on this leaf."""
+    self.requires_grad = requires_grad  # type: ignore[attr-defined]
+    return self
+
+
+@_property
+def is_leaf(self: Tensor) -> bool:
+    """Was it made by the user, not by a recorded operation?"""
+    edge = _edge(self)
+    return edge is None or edge is LEAF
+
+
+@_property
+def grad_fn(self: Tensor) -> Node | None:
+    """The node that recorded this tensor's making; None for leaves."""
+    edge = _edge(self)
+    return None if edge is None or edge is LEAF else node_of(edge)
+
+
+@_property
+def output_nr(self: Tensor) -> int:
+    """Which output of its node this tensor is."""
+    edge = _edge(self)
+    return edge.index if edge.__class__ is Port else 0
+
+
+def _grad(t: Tensor) -> Tensor | None:
+    """The accumulated gradient of a leaf (or of a tensor whose `retain_grad` was called)."""
+    extra = t.extra
+    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF:
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+            "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+            "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+            "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return extra.grad if extra is not None else None
+
+
+def _set_grad(t: Tensor, g: Tensor | None) -> None:
+    if g is None:
+        if t.extra is not None:
+            t.extra.grad = None
+        return
+    if not isinstance(g, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+    if g is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if tuple(g.shape) != tuple(t.shape):
+        raise RuntimeError(
+            f"assigned grad has data of a different size: got {tuple(g.shape)}, wanted {tuple(t.shape)}"
+        )
+    if g.dtype is not t.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient of dtype '{g.dtype}' to a tensor of dtype '{t.dtype}'. "
+            "Please ensure that the gradient and the tensor have the same dtype"
+        )
+    t.extra = t.extra or Extra()
+    t.extra.grad = g
+
+
+def _del_grad(t: Tensor) -> None:
+    _set_grad(t, None)
+
+
+Tensor.grad = property(_grad, _set_grad, _del_grad)  # type: ignore[attr-defined]
+
+
+@method
+def backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Compute the gradient of this tensor with respect to the leaves; it is added to their `.grad`."""
+    api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf in its `.grad`."""
+    edge = _edge(self)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    extra = self.extra = self.extra or Extra()
+    if edge is LEAF or extra.retained:
+        return
+    extra.retained = True
+    node = node_of(edge)
+    node.hooks = node.hooks or Hooks()
+    node.hooks.retain[edge.index if edge.__class__ is Port else 0] = ref(self)
+
+
+@_property
+def retains_grad(self: Tensor) -> bool:
+    """Was `retain_grad` called on this non-leaf?"""
+    return self.extra is not None and self.extra.retained
+
+
+@method
+def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces the gradient."""
+    edge = _edge(self)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if edge is LEAF:
+        extra = self.extra = self.extra or Extra()
+        extra.hooks = {} if extra.hooks is None else extra.hooks
+        node = extra.accumulator() if extra.accumulator is not None else None
+        if node is not None:
+            node.hooks = node.hooks or Hooks()
+        return add_hook(extra.hooks, hook)
+    node = node_of(edge)
+    node.hooks = node.hooks or Hooks()
+    return add_hook(node.hooks.tensor.setdefault(edge.index if edge.__class__ is Port else 0, {}), hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`."""
+    if _edge(self) is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.edge is not LEAF:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    extra = self.extra = self.extra or Extra()
+    extra.post_hooks = {} if extra.post_hooks is None else extra.post_hooks
+    node = accumulator(self)
+    node.hooks = node.hooks or Hooks()
+    return add_hook(extra.post_hooks, hook)
+
+
+@_property
+def _version(self: Tensor) -> int:
+    if isinstance(self.store, InferenceStore):
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return self.store.version if self.store is not None else 0
+
+
+@method
+def item(self: Tensor) -> Any:
+    """The one element, as a Python number."""
+    if self.raw.size != 1:
+        raise RuntimeError(f"a Tensor with {self.raw.size} elements cannot be converted to Scalar")
+    value = self.raw.item()
+    return float(value) if self.raw.dtype.kind == "V" else value
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements, as nested Python lists."""
+    raw = self.raw.astype(np.float32) if self.raw.dtype.kind == "V" else self.raw
+    return raw.tolist()
+
+
+@method
+def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    fn = self.grad_fn  # type: ignore[attr-defined]
+    meta = self.raw.__class__ is not np.ndarray
+    return tensor_text(
+        None if meta else self.raw,
+        contents=tensor_contents,
+        size=tuple(self.shape) if meta else None,
+        dtype_name=self.dtype.name,
+        device="meta" if meta else None,
+        grad_fn=None if fn is None else fn.name(),
+        requires_grad=self.requires_grad,  # type: ignore[attr-defined]
+    )
+
+
+@method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or one entry of it."""
+    return self.shape if dim is None else self.shape[dim]
+
+
+@method
+def dim(self: Tensor) -> int:
+    """The number of axes."""
+    return self.ndim
+
+
+@method
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return self.shape.numel()
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """The same memory, cut from the graph."""
+    raise NotImplementedError("detach")
+
+
+@method
+def __hash__(self: Tensor) -> int:
+    return id(self)
+
+
+del ref, fresh
