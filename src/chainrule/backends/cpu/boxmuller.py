@@ -1,9 +1,9 @@
 """Normal numbers from uniform ones, to the last bit of PyTorch's CPU kernels.
 
-Large float32 draws come from single-precision polynomials (Cephes: logf, sinf, cosf) with fused
-multiply-adds. NumPy has none, so `_mad` forms the product exactly in float64; the sum is then rounded twice, which differs
-from a fused one about once in 2**29 times (none seen in 16 million numbers). The rest goes through the C
-library, as in PyTorch.
+Large float32 draws come from single-precision polynomials (Cephes: logf, sinf, cosf) with fused products
+and sums. NumPy has none, so `_mad` forms the product exactly in float64; the sum is then rounded twice, which
+differs from a fused one about once in 2**29 times (none seen in 16 million numbers). The rest goes through
+the C library, as in PyTorch.
 """
 
 from __future__ import annotations
