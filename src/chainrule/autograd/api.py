@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.engine import Wanted, run
-from chainrule.autograd.graph import AccumulateGrad, Freed, Node, accumulator, node_of
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, node_of
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call

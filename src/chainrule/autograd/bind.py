@@ -19,7 +19,7 @@ import numpy as np
 
 from chainrule.autograd.door import door, inplace_of, with_aliases
 from chainrule.autograd.eager import cut_here
-from chainrule.autograd.graph import accumulator, tick
+from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh

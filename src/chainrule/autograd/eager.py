@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import forward
-from chainrule.autograd.graph import Node, accumulator
+from chainrule.autograd.node import Node, accumulator
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import InferenceStore, touch

@@ -13,7 +13,7 @@ from typing import Any
 from chainrule.core.ambient import here
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
-from chainrule.autograd.graph import AccumulateGrad, Freed, Node, node_of
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
 from chainrule.autograd.hooks import check_nan, run_after, run_before
 
 __all__ = ["Wanted", "leading_to", "run"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.autograd.engine import run
-from chainrule.autograd.graph import AccumulateGrad, Freed, accumulator
+from chainrule.autograd.node import AccumulateGrad, Freed, accumulator
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op

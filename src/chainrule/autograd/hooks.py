@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule.core.ambient import swapped
 from chainrule.core.tensor import Extra, Tensor, fresh
-from chainrule.autograd.graph import AccumulateGrad, Hooks, Node
+from chainrule.autograd.node import AccumulateGrad, Hooks, Node
 
 __all__ = ["RemovableHandle", "check_nan", "run_after", "run_before", "wrapped"]
 

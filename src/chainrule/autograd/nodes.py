@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.graph import Node, tick
+from chainrule.autograd.node import Node, tick
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.core.op import Op
 

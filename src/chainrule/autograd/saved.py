@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.ambient import here, swapped
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port, Tensor, fresh
-from chainrule.autograd.graph import Freed, Node
+from chainrule.autograd.node import Freed, Node
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.errors import FreedError, InferenceError, StaleError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.graph import Hooks, Node, accumulator, tick
+from chainrule.autograd.node import Hooks, Node, accumulator, tick
 from chainrule.core.family import call
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import api
-from chainrule.autograd.graph import Hooks, Node, accumulator, node_of
+from chainrule.autograd.node import Hooks, Node, accumulator, node_of
 from chainrule.autograd.hooks import RemovableHandle, add_hook
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh

@@ -1,0 +1,191 @@
+"""The graph: nodes that know how to pull a cotangent back, and the edges between them.
+
+A `Node` is one recorded application. `edges` says where the cotangent of each input goes: a node, a `Port` (one output of
+a node that has several), or None. `saved` is what the rules kept; backward replaces it by a `Freed` when the graph is
+released. `key` falls as nodes are made, so that a heap of keys yields the youngest node first: since a node is always
+younger than the nodes it points at, that order is topological, and nothing has to be counted beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from sys import getrefcount
+from threading import RLock
+from types import CodeType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
+from chainrule.autograd.versions import touch
+
+__all__ = ["AccumulateGrad", "Freed", "Hooks", "Node", "accumulator", "edge_of", "node_of", "tick"]
+
+tick = count(0, -1).__next__
+_new = object.__new__
+
+
+class Hooks:
+    """The hooks of one node, by when they run: on an output's cotangent, before the pull, after it."""
+
+    __slots__ = ("after", "before", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}  # output index -> hooks of that tensor
+        self.retain: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+
+
+class Freed:
+    """What stands in for the saved values of a graph that was released, and where that happened."""
+
+    __slots__ = ("code", "lasti")
+
+    def __init__(self, code: CodeType | None, lasti: int) -> None:
+        self.code, self.lasti = code, lasti
+
+
+class Node:
+    """One recorded application of an op."""
+
+    __slots__ = ("__dict__", "__weakref__", "checks", "code", "edges", "hooks", "key", "lasti", "saved")
+
+    edges: tuple[Any, ...]
+    saved: Any  # a tuple; Freed; or autograd.saved.Packed when saved-tensor hooks were active
+    checks: Any  # versions of the saved tensors at the time, None when all were 0
+    code: CodeType | None
+    lasti: int
+    key: int
+    hooks: Hooks | None
+
+    absent = 0  # trailing inputs that were Python numbers: PyTorch lists an empty edge for each
+    outputs = 1  # how many differentiable outputs; more than one makes the engine collect a list
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        """Cotangents of the inputs, on bare arrays."""
+        raise NotImplementedError
+
+    def pull_graph(self, g: Any) -> tuple[Any, ...]:
+        """Cotangents of the inputs, on tensors, so that they can be differentiated again."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        """The node's name, as PyTorch spells it."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Where the cotangents go: (node, which of its outputs) for each input."""
+        real = tuple((node_of(e), e.index if e.__class__ is Port else 0) for e in self.edges)
+        return real + ((None, 0),) * self.absent
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for whatever the user wants to remember about this node."""
+        store: dict[str, Any] = self.__dict__.setdefault("_metadata", {})
+        return store
+
+    def _sequence_nr(self) -> int:
+        return -self.key
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to the leaf's `.grad`."""
+
+    __slots__ = ("variable",)
+
+    variable: Tensor
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        accumulate(self.variable, g)
+        if self.hooks is not None:
+            self.report()
+        return ()
+
+    def pull_graph(self, g: Any) -> tuple[Any, ...]:
+        accumulate_graph(self.variable, g)
+        if self.hooks is not None:
+            self.report()
+        return ()
+
+    def report(self) -> None:
+        """Run the post-accumulate hooks."""
+        extra = self.variable.extra
+        for hook in list((extra.post_hooks or {}).values()) if extra is not None else ():
+            if hook(self.variable) is not None:
+                raise RuntimeError("post accumulate grad hooks should return None.")
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The node of a leaf: one at a time, alive as long as a graph (or somebody) holds it."""
+    extra = leaf.extra
+    if extra is None:
+        extra = leaf.extra = Extra()
+    held = extra.accumulator
+    node: AccumulateGrad | None = held() if held is not None else None
+    if node is None:
+        node = _new(AccumulateGrad)
+        node.variable, node.edges, node.saved, node.checks = leaf, (), (), None
+        node.code, node.lasti, node.key = None, 0, tick()
+        node.hooks = Hooks() if extra.hooks or extra.post_hooks else None
+        extra.accumulator = ref(node)
+    return node
+
+
+def edge_of(t: Tensor) -> Any:
+    """Where a gradient of `t` goes, leaves resolved to their accumulators. Views must be fresh."""
+    edge = t.edge
+    return accumulator(t) if edge is LEAF else edge
+
+
+def node_of(edge: Any) -> Any:
+    """The node an edge leads to."""
+    return edge.node if edge.__class__ is Port else edge
+
+
+_lock = RLock()  # two backward passes may reach one leaf from two threads
+_UNSHARED = 5  # references to a cotangent that only the engine holds, seen from `owned` (a test holds this number)
+
+
+def owned(g: Any, leaf: Tensor) -> Any:
+    """`g` as an array that nobody else holds, in the leaf's dtype."""
+    extra = leaf.extra
+    want = extra.grad_dtype.numpy if extra is not None and extra.grad_dtype is not None else leaf.raw.dtype
+    free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED
+    if free and g.flags.writeable:
+        return g
+    copy = np.empty_like(leaf.raw, dtype=want) if g.shape == leaf.raw.shape else np.empty(g.shape, want)
+    copy[...] = g
+    return copy
+
+
+def accumulate(leaf: Tensor, g: Any) -> None:
+    """Add a bare cotangent to the leaf's gradient, in place where there is one."""
+    extra = leaf.extra
+    assert extra is not None
+    with _lock:
+        held = extra.grad
+        if held is None:
+            extra.grad = fresh(owned(g, leaf))
+        elif held.__class__ is Tensor and held.edge is None and held.raw.flags.writeable:
+            held.raw += g
+            touch(held, "accumulation of a gradient")
+        else:
+            extra.grad = held + fresh(np.asarray(g))  # type: ignore[operator]
+
+
+def accumulate_graph(leaf: Tensor, g: Any) -> None:
+    """Add a differentiable cotangent to the leaf's gradient, out of place."""
+    extra = leaf.extra
+    assert extra is not None
+    with _lock:
+        extra.grad = g.clone() if extra.grad is None else extra.grad + g
