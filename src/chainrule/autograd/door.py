@@ -153,8 +153,7 @@ class Inplace:
         if op.write is not None:
             op.write(cpu, inputs, params)
             return
-        raws = op.family.prepare(op, inputs, params)
-        result = op.run(cpu, raws, params)
+        result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
         if target.flags.writeable and not has_overlap(target):
             target[...] = result

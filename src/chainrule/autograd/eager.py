@@ -19,6 +19,7 @@ from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.core.ambient import Ambient, here
+from chainrule.core.family import is_number
 from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
@@ -29,8 +30,7 @@ __all__ = ["attach", "cut_here", "eager", "eager_inplace"]
 
 def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute on arrays, then attach what autograd needs."""
-    raws = op.family.prepare(op, inputs, params)
-    return attach(op, inputs, params, op.run(cpu, raws, params), None)
+    return attach(op, inputs, params, op.family.compute(cpu, op, inputs, params), None)
 
 
 def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any, level: Any) -> Any:
@@ -112,7 +112,8 @@ def recorded(
     """The node of one application, or None if no differentiable input wants a gradient."""
     if all(e is None for e in edges):
         return None
-    cls = node_class(op, *_variant(op, inputs, outs))
+    second = op.overload is not None and params[op.overload] is not None
+    cls = node_class(op, *_variant(op, inputs, outs), second)
     store = None
     if cls.layout.outs:
         store = outs[0].store = outs[0].store or Store()
@@ -145,18 +146,14 @@ def _edge(t: Tensor) -> Any:
     return accumulator(t) if t.edge is LEAF else t.edge
 
 
-def is_number(t: Any) -> bool:
-    """Neither a tensor nor absent."""
-    return t is not None and not isinstance(t, Tensor)
-
-
-def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, bool, bool]:
+def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, bool | str, bool]:
     kinds = "V" if op.variadic else "".join("T" if isinstance(t, Tensor) else "O" if t is None else "N" for t in inputs)
     first = outs[op.differentiable[0]] if op.outs != "many" else outs[0]
     shape, dtype = tuple(first.shape), first.dtype
     ruled = [t for n, t in zip(op.inputs, inputs) if isinstance(t, Tensor) and n in op.pulls] if not op.variadic else inputs
     fit = any(t.dtype is not dtype or (op.family.diagonal and tuple(t.shape) != shape) for t in ruled)
-    return kinds, fit, op.holomorphic and dtype.is_complex
+    wide = op.family.diagonal and op.promote != "none" and dtype.itemsize == 2 and dtype.is_floating_point
+    return kinds, "wide" if wide else fit, op.holomorphic and dtype.is_complex
 
 
 def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor], state: Ambient) -> None:

@@ -2,7 +2,7 @@
 
 `record` keeps what the rules ask for, `pull` applies them to arrays, `pull_graph` to tensors. A variant is which inputs are
 tensors (T), tensors or None (O), numbers (N), a list (V); whether cotangents must be brought back to an input's shape and
-dtype (`fit`); and whether they must be conjugated (see core.op). `linecache` knows the text, so tracebacks show it.
+dtype (`fit`; "wide" if also 16-bit values are computed with in 32 bits); and whether they must be conjugated (see core.op). `linecache` knows the text, so tracebacks show it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.autograd.node import Node, tick
 from chainrule.autograd.saved import recover, rewrap, stale, verify
+from chainrule.core.dtype import widened
 from chainrule.core.op import Op
 
 __all__ = ["SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
@@ -32,7 +33,7 @@ def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
 class Layout:
     """What a node of one variant keeps, in order: [(name, kind)]."""
 
-    def __init__(self, op: Op, kinds: str, fit: bool) -> None:
+    def __init__(self, op: Op, kinds: str, fit: bool | str) -> None:
         self.op, self.fit = op, fit
         self.kind = dict(zip(op.inputs, kinds))
         self.ruled = [n for n in op.inputs if n in op.pulls and self.kind[n] != "N"]
@@ -55,8 +56,10 @@ class Layout:
     def edge(self, name: str) -> str:
         return f"e_{name}"
 
-    def saved(self) -> list[str]:
-        """Expressions for the saved tuple, in terms of inputs, edges e_*, `outs` and parameters."""
+    def saved(self, raw: str = "") -> list[str]:
+        """Expressions for the saved tuple, in terms of inputs, edges e_*, `outs` and parameters.
+
+        `raw` is the prefix of the inputs' arrays, where they are at hand: their shapes cost less."""
         many = len(self.ruled) > 1
         parts = []
         for n in self.inputs:
@@ -69,7 +72,7 @@ class Layout:
             parts += ["outs", "store", "store.version"]
         parts += [
             f"tuple([t.shape for t in {n}])" if self.kind[n] == "V" else f"None if {n} is None else {n}.shape"
-            if self.kind[n] == "O" else f"{n}.shape" for n in self.shapes
+            if self.kind[n] == "O" else f"{raw}{n}.shape" for n in self.shapes
         ]  # fmt: skip
         parts += [
             f"tuple([t.dtype for t in {n}])" if self.kind[n] == "V" else f"None if {n} is None else {n}.dtype"
@@ -108,6 +111,7 @@ def _record_source(lay: Layout) -> str:
 def _pull_source(lay: Layout, world: str, conj: bool) -> str:
     """`pull` (world "raw") or `pull_graph` (world "graph")."""
     op, raw = lay.op, world == "raw"
+    wide = raw and lay.fit == "wide"
     lines = [f"def {'pull' if raw else 'pull_graph'}(node, g):", "    saved = node.saved"]
     lines.append("    if saved.__class__ is not tuple: saved = recover(node)")
     names = lay.unpacked()
@@ -118,7 +122,7 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
     for n in fetched:
         lines += [f"    if {n} is not None:", f"        if {n}.store is not None: verify(node)"]
         if raw:
-            lines.append(f"        {n} = {n}.raw")
+            lines.append(f"        {n} = widened({n}.raw)" if wide else f"        {n} = {n}.raw")
     for n in (n for n in lay.inputs if lay.kind[n] == "V"):
         lines.append(f"    if any([t.store is not None for t in {n}]): verify_list(node, {n})")
         if raw:
@@ -126,13 +130,15 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
     if lay.outs:
         lines.append("    if store.version != version: stale(node, outs[0], store, version)")
         lines += _out_names(lay, raw)
+    if wide:
+        lines += ["    g = widened(g)", *(["    out = widened(out)"] if lay.outs else [])]
     if scalar and (fetched or lay.outs):
         lines.append("    if g.__class__ in SCALARS:")
         lines += [f"        if {n} is not None: {n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
     if conj:
         lines.append("    g = g.conj()" if not _listed(op) else "    g = [None if p is None else p.conj() for p in g]")
-    if _listed(op):
+    if _listed(op) and not op.gaps:
         lines.append("    g = whole(node, g)" if raw else "    g = whole_graph(node, g)")
     return "\n".join(lines + _rule_lines(lay, conj))
 
@@ -174,29 +180,30 @@ def _rule_lines(lay: Layout, conj: bool) -> list[str]:
     return [*lines, f"    return {tuple_text(results)}"]
 
 
-def node_class(op: Op, kinds: str, fit: bool, conj: bool) -> Any:
-    """The node class of one variant of an op, made on first need."""
-    key = (kinds, fit, conj)
+def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = False) -> Any:
+    """The node class of one variant of an op, made on first need; `second`: see Op.overload."""
+    key = (kinds, fit, conj, second)
     found = op.nodes.get(key)
     if found is None:
-        found = op.nodes[key] = _make_node_class(op, kinds, fit, conj)
+        name = op.node_names.get(kinds, op.node_name)
+        found = op.nodes[key] = _make_node_class(op, name[:-1] + "1" if second else name, kinds, fit, conj)
     return found
 
 
-def _make_node_class(op: Op, kinds: str, fit: bool, conj: bool) -> type:
+def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
-        "SCALARS": SCALARS, "fit": op.family.fit, "new": _new, "recover": recover, "rewrap": rewrap, "stale": stale,
+        "SCALARS": SCALARS, "fit": op.family.fit, "widened": widened, "new": _new, "recover": recover, "rewrap": rewrap, "stale": stale,
         "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole, "whole_graph": whole_graph,
     }  # fmt: skip
     scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()}
     texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]
-    compiled(f"{op.node_name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
+    compiled(f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     outputs = len(op.differentiable) if op.outs != "many" else 2
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay, "outputs": outputs}
     body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
-    cls = type(op.node_name, (Node,), {**body, "record": staticmethod(scope["record"])})
+    cls = type(name, (Node,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls
     return cls
 

@@ -19,11 +19,11 @@ import numpy as np
 from chainrule.config import settings
 
 __all__ = [
-    "ALIASES", "ALL", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf",
+    "ALIASES", "ALL", "NARROW", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf",
     "complex128", "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16",
     "float32", "float64", "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8",
     "int_", "long", "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16",
-    "uint32", "uint64", "uint8",
+    "uint32", "uint64", "uint8", "widened",
 ]  # fmt: skip
 
 Kind = Literal["dim", "zero", "scalar"]
@@ -142,6 +142,14 @@ ALIASES: dict[str, dtype] = {
 }  # fmt: skip
 
 OF_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL if each is not complex32}
+
+NARROW = frozenset((float16.numpy, bfloat16.numpy))  # computed with in 32 bits, rounded once at the end
+
+
+def widened(x: Any) -> Any:
+    """An array of 16-bit floats in 32 bits; any other value as it is."""
+    return x.astype(np.float32) if getattr(x, "dtype", None) in NARROW else x
+
 
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.op import REGISTRY, Op, OpFunction
+from chainrule.core.public import PUBLIC
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 
@@ -24,8 +25,9 @@ __all__ = [
 
 
 def call(name: str, *args: Any, **params: Any) -> Any:
-    """An op by its name: families use ops that are declared far below them."""
-    return REGISTRY[name].fn(*args, **params)
+    """An op or composite by its name: families use ops that are declared far below them."""
+    op = REGISTRY.get(name)
+    return op.fn(*args, **params) if op is not None else PUBLIC["f"][name](*args, **params)
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -47,6 +49,10 @@ class Family:
     def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
         """The arrays to compute on: cast, where dtypes meet."""
         return tuple(t.raw if isinstance(t, Tensor) else t for t in inputs)
+
+    def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The forward, on prepared arrays."""
+        return op.run(xp, self.prepare(op, inputs, params), params)
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
         """A cotangent in the shape and dtype of its input."""
@@ -93,21 +99,40 @@ class Elementwise(Family):
 
     `promote` in a declaration: "same", the common dtype; "float", the same but integers become the default float;
     "compare", computes in the common dtype and gives bool; "none", the forward takes its inputs as they come.
+    16-bit floats are computed with in 32 bits and rounded at the end, as PyTorch does.
     """
 
     name = "elementwise"
     diagonal = True
 
     def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
+        if op.check is not None:
+            op.check(inputs, params)
         if op.promote == "none":
             return Family.prepare(self, op, inputs, params)
         want = self.common(op, inputs).numpy
-        return tuple(_as(t, want) for t in inputs)
+        if not op.unpromoted:
+            return tuple([_as(t, want) for t in inputs])
+        return tuple([t.raw if n in op.unpromoted else _as(t, want) for n, t in zip(op.inputs, inputs)])
 
     def common(self, op: Op, inputs: tuple[Any, ...]) -> dtypes.dtype:
         """The dtype the op computes in."""
+        if op.unpromoted:
+            inputs = tuple([t for n, t in zip(op.inputs, inputs) if n not in op.unpromoted])
         found = common_dtype(inputs)
         return settings.default_dtype if op.promote == "float" and found.category < 2 else found
+
+    def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        raws = self.prepare(op, inputs, params)
+        if op.promote == "none" or op.promote == "compare":
+            return op.run(xp, raws, params)
+        narrow = next((r.dtype for r in raws if r is not None and r.dtype in dtypes.NARROW), None)
+        if narrow is None:
+            return op.run(xp, raws, params)
+        pairs = zip(raws, inputs)
+        wide = tuple([np.asarray(t, np.float32) if is_number(t) else dtypes.widened(r) for r, t in pairs])
+        result = op.run(xp, wide, params)
+        return result.astype(narrow) if result.dtype == np.float32 else result
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
         return cast(sum_to(g, shape), dtype)
@@ -115,6 +140,11 @@ class Elementwise(Family):
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
         return op.call(tuple(front(v, rank) if b else v for v, b in zip(values, batched)), params)
+
+
+def is_number(t: Any) -> bool:
+    """Neither a tensor nor absent."""
+    return t is not None and not isinstance(t, Tensor)
 
 
 def common_dtype(inputs: tuple[Any, ...]) -> dtypes.dtype:
@@ -132,7 +162,15 @@ def _as(t: Any, want: np.dtype[Any]) -> Any:
     if isinstance(t, Tensor):
         raw = t.raw
         return raw if raw.dtype == want else raw.astype(want)
-    return t if t is None else np.asarray(t).astype(want)
+    return t if t is None else as_array(t, want)
+
+
+def as_array(number: Any, want: np.dtype[Any]) -> Any:
+    """A Python number as an array of a dtype; integers wrap around as PyTorch's do."""
+    try:
+        return np.asarray(number).astype(want)
+    except (OverflowError, TypeError):
+        raise RuntimeError("Overflow when unpacking long long") from None
 
 
 def front(v: Any, rank: int) -> Any:

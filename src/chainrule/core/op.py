@@ -70,12 +70,14 @@ class Op:
 
     __slots__ = (
         "batch",  # override of the family's vmap rule, or None
+        "check",  # (inputs, params) -> None: raises for what the op refuses; called where dtypes are unusual, or None
         "defaults",  # name -> default of every parameter that has one
         "differentiable",  # positions of the outputs that carry gradients
         "doc",
         "family",
         "fn",  # the function a declaration returns
         "forward",
+        "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
         "holomorphic",
         "inputs",  # names of the tensor inputs, in order
         "inplace",  # the op that writes its result into the first input, or None
@@ -85,8 +87,10 @@ class Op:
         "name",
         "nodes",  # node classes made so far, by variant
         "node_name",
+        "node_names",  # which inputs are tensors, "TN" -> the node's name, where it is not `node_name`
         "numbers",  # names of the inputs that may be Python numbers
         "optional",  # names of the inputs that may be None
+        "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
         "params",  # all parameter names in order
         "promote",  # how input dtypes meet: see core.family.Elementwise
@@ -94,6 +98,7 @@ class Op:
         "push",  # override of the derived forward-mode rule, or None
         "samples",
         "spelled",  # where the function is public: see core.public
+        "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
         "write",  # override of how the in-place form writes, or None
     )
@@ -109,9 +114,12 @@ class Op:
         self.holomorphic: bool = facts.pop("holomorphic", True)
         self.promote: str = facts.pop("promote", "same")
         self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
-        self.node_name: str = facts.pop("node", "".join(p.capitalize() for p in self.name.split("_"))) + "Backward0"
+        self._name_nodes(facts.pop("node", "".join(p.capitalize() for p in self.name.split("_"))))
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
+        self.overload: str | None = facts.pop("overload", None)
+        self.gaps: bool = facts.pop("gaps", False)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
+        self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         self.spelled: str = facts.pop("spelled", "fmi" if family.diagonal else "fm")
         if facts:
             raise TypeError(f"{self.name}: unknown facts in its declaration: {sorted(facts)}")
@@ -139,6 +147,12 @@ class Op:
         defaults = forward.__defaults__ or ()
         self.defaults = dict(zip(positional[len(positional) - len(defaults) :], defaults))
         self.defaults.update(forward.__kwdefaults__ or {})
+
+    def _name_nodes(self, node: str | dict[str, str]) -> None:
+        """One name, or a name per kinds of inputs, the first for all others; PyTorch numbers its overloads."""
+        self.node_names = dict(node) if isinstance(node, dict) else {}
+        first = next(iter(node.values())) if isinstance(node, dict) else f"{node}Backward0"
+        self.node_name: str = first
 
     def vjp(self, **pulls: Callable[..., Any]) -> Any:
         """Give, per input, the map from output cotangent to input cotangent."""
