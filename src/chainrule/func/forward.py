@@ -1,0 +1,95 @@
+"""Forward-mode transform: jvp. A `Level` whose inputs carry tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.autograd.forward import set_tangent, tangent_of
+from chainrule.core.family import call
+from chainrule.core.tensor import Tensor
+from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule.func.interpreters import Level
+
+__all__ = ["jvp"]
+
+
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """`func(*primals)` and the directional derivative along `tangents`."""
+    flat, spec = _checked(primals, "primals")
+    ts, tangent_spec = _checked(tangents, "tangents")
+    if spec != tangent_spec:
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
+            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
+            f"{spec} and tangents with structure {tangent_spec}"
+        )
+    level = Level(grad=False, dual=True)
+    with level.entered():
+        duals = [_dual(level, x, t) for x, t in zip(flat, ts)]
+        out = func(*tree_unflatten(duals, spec))
+        aux = None
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError(
+                    "jvp_fn(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
+            out, aux = out
+        outs, out_spec = tree_flatten(out)
+        _check_outputs(outs)
+    values = [level.lower(t) for t in outs]
+    answers = [_tangent(level, t, v, strict) for t, v in zip(outs, values)]
+    result = (tree_unflatten(values, out_spec), tree_unflatten(answers, out_spec))
+    return (*result, tree_map(level.lower, aux)) if has_aux else result
+
+
+def _checked(given: Any, name: str) -> tuple[list[Any], Any]:
+    if not isinstance(given, tuple):
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
+    flat, spec = tree_flatten(given)
+    if not flat:
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be non-empty, got: {given}")
+    for x in flat:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(
+                f"jvp(f, primals, tangents): Expected {name} to be Tensors (or pytrees of Tensors), got {type(x)}"
+            )
+    return flat, spec
+
+
+def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
+    if tuple(x.shape) != tuple(t.shape):
+        raise RuntimeError(
+            f"Expected tangent to have the same shape as the primal, got {tuple(t.shape)} and {tuple(x.shape)}"
+        )
+    dual = level.wrap(x)
+    set_tangent(dual, level.wrap(t), level.depth)
+    return dual
+
+
+def _check_outputs(outs: list[Any]) -> None:
+    if not outs:
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected f to be a function that has non-empty output (got output = None)."
+        )
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(
+                f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported type {type(t)}"
+            )
+
+
+def _tangent(level: Level, out: Tensor, value: Tensor, strict: bool) -> Tensor:
+    tangent = tangent_of(out) if value is not out else None
+    if tangent is None:
+        if strict:
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
+        return call("zeros_like", value)  # type: ignore[no-any-return]
+    return level.lower(tangent)  # type: ignore[no-any-return]

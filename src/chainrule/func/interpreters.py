@@ -1,0 +1,365 @@
+"""Transforms as interpreters: each answers an op call in terms of the levels below it, so they nest in any order.
+
+`Level` is reverse and forward mode: its tensors (`Wrapped`) wrap a tensor of the level below and carry edges and tangents
+of their own, recorded by the same `attach` that eager mode uses. `Vmap` gives every tensor that wants one a batch axis in
+front; its tensors (`Batched`) hide that axis. `Trace` writes down what passes and lets it through.
+
+While an interpreter answers, the ambient record is the one of the level below: for a `Level` the record at its entry, so
+that `no_grad` inside the transformed function concerns this level alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from chainrule.autograd import api
+from chainrule.autograd.door import Inplace, apply
+from chainrule.autograd.eager import attach, eager_inplace
+from chainrule.core.ambient import Ambient, here, put
+from chainrule.core.family import call
+from chainrule.core.shape import Size
+from chainrule.core.tensor import LEAF, Extra, Tensor
+
+__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "newborn"]
+
+_new = object.__new__
+
+
+class Wrapped(Tensor):
+    """A tensor of a grad, vjp or jvp transform: `raw` is the tensor one level below."""
+
+    __slots__ = ("level",)
+
+    level: Level
+
+    @property
+    def shape(self) -> Size:
+        return self.raw.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.raw.dtype
+
+    @property
+    def device(self) -> Any:
+        return self.raw.device
+
+    def rewrapped(self) -> Wrapped:
+        """Another tensor of this level over the same one below, with no history."""
+        return self.level.wrap(self.raw)
+
+    def underlying(self) -> Tensor:
+        """The tensor whose edge counts."""
+        return self
+
+
+class Batched(Tensor):
+    """A tensor inside vmap: `raw`, one level below, has the batch at axis 0, which this one hides."""
+
+    __slots__ = ("level",)
+
+    level: Vmap
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.raw.shape[1:])
+
+    @property
+    def dtype(self) -> Any:
+        return self.raw.dtype
+
+    @property
+    def device(self) -> Any:
+        return self.raw.device
+
+    @property
+    def ndim(self) -> int:
+        return int(self.raw.ndim) - 1
+
+    def rewrapped(self) -> Batched:
+        """Another tensor over the same one below."""
+        return self.level.wrap(self.raw)
+
+    def underlying(self) -> Tensor:
+        """The tensor whose edge counts: the one below."""
+        return self.raw.underlying() if isinstance(self.raw, (Wrapped, Batched)) else self.raw  # type: ignore[no-any-return]
+
+
+def _blank(kind: type, level: Any, raw: Tensor) -> Any:
+    t = _new(kind)
+    t.raw, t.level = raw, level
+    t.edge = t.store = t.view = t.extra = t.cut = None
+    return t
+
+
+@contextmanager
+def under(record: Ambient) -> Iterator[None]:
+    """Run a block under an ambient record."""
+    before = put(record)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+class Level:
+    """Reverse and forward mode as an interpreter."""
+
+    kind = "grad"
+
+    def __init__(self, grad: bool = True, dual: bool = False) -> None:
+        self.before = here()
+        self.depth = len(self.before.stack) + 1
+        self.alive = True
+        changes: dict[str, Any] = {"stack": (*self.before.stack, self)}
+        if grad:
+            changes["grad"] = True
+        if dual:
+            changes |= {"dual": 0, "forward_grad": True}
+        self._inside = self.before.but(**changes)
+
+    @contextmanager
+    def entered(self) -> Iterator[Level]:
+        """The block that runs the transformed function."""
+        with under(self._inside):
+            try:
+                yield self
+            finally:
+                self.alive = False
+
+    def again(self) -> Any:
+        """Re-enter for a backward pass that runs user code."""
+        return under(self._inside)
+
+    def below(self) -> Any:
+        """The block that answers in terms of the level below."""
+        return under(self.before)
+
+    def wrap(self, raw: Tensor) -> Wrapped:
+        """A tensor of this level over one below."""
+        t: Wrapped = _blank(Wrapped, self, raw)
+        return t
+
+    def leaf(self, raw: Tensor) -> Wrapped:
+        """As `wrap`, and it wants a gradient."""
+        t = self.wrap(raw)
+        if raw.dtype.is_floating_point or raw.dtype.is_complex:
+            t.edge, t.extra = LEAF, Extra()
+        return t
+
+    def lift(self, t: Any) -> Any:
+        """An input as a tensor of this level."""
+        if not isinstance(t, Tensor) or (t.__class__ is Wrapped and t.level is self):  # type: ignore[attr-defined]
+            return t
+        return self.wrap(t)
+
+    def lower(self, t: Any) -> Any:
+        """A result as a tensor of the level below."""
+        return t.raw if t.__class__ is Wrapped and t.level is self else t
+
+    def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Answer one op call."""
+        lower = tuple(self.lower(t) for t in inputs)
+        if op.__class__ is Inplace:
+            return self._inplace(op, inputs, lower, params)
+        with self.below():
+            result = apply(op, lower, params)
+        return attach(op, tuple(self.lift(t) for t in inputs), params, result, self)
+
+    def _inplace(self, op: Inplace, inputs: tuple[Any, ...], lower: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        target = inputs[0]
+        if not (target.__class__ is Wrapped and target.level is self):
+            raise RuntimeError(
+                "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
+                f"operation ({op.name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
+                "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+            )
+
+        def write() -> None:
+            with self.below():
+                apply(op, lower, params)
+
+        return eager_inplace(op.base, tuple(self.lift(t) for t in inputs), params, self, write)
+
+
+class Vmap:
+    """A batch axis in front of every tensor that has one; what has none is shared by all examples."""
+
+    kind = "vmap"
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
+        self.depth = len(here().stack) + 1
+        self._below = here().stack
+        self.alive = True
+
+    @contextmanager
+    def entered(self) -> Iterator[Vmap]:
+        """The block that runs the mapped function."""
+        record = here()
+        with under(record.but(stack=(*record.stack, self))):
+            try:
+                yield self
+            finally:
+                self.alive = False
+
+    def below(self) -> Any:
+        """The block that answers in terms of the level below: the same modes, a shorter stack."""
+        return under(here().but(stack=self._below))
+
+    def wrap(self, raw: Any) -> Any:
+        """A result with the batch in front, as one example."""
+        return _blank(Batched, self, raw) if isinstance(raw, Tensor) else raw
+
+    def owns(self, t: Any) -> bool:
+        """Is `t` a batch of this level?"""
+        return t.__class__ is Batched and t.level is self
+
+    def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Answer one op call."""
+        batched = tuple(self.owns(t) for t in inputs)
+        if op.family.name == "random":
+            return self._draw(op, inputs, batched, params)
+        if not any(batched):
+            with self.below():
+                return apply(op, inputs, params)
+        values = tuple(t.raw if b else t for t, b in zip(inputs, batched))
+        if op.__class__ is Inplace:
+            return self._inplace(op, inputs, values, batched, params)
+        with self.below():
+            result = self.batch(op, values, batched, params)
+        return self._wrapped(result)
+
+    def batch(self, op: Any, values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """The op's own batch rule, its family's, or the loop."""
+        result = None
+        if op.batch is not None:
+            result = op.batch(values, batched, self.size, params)
+        if result is None:
+            result = op.family.vmap(op, values, batched, self.size, params)
+        return self.loop(op, values, batched, params) if result is None else result
+
+    def loop(self, op: Any, values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """Example by example: always right, never fast."""
+        if self.size == 0:
+            raise RuntimeError(f"{op.name}: vmap over an empty batch is not supported for this op")
+        results = []
+        for i in range(self.size):
+            row = tuple(call("select", v, dim=0, index=i) if b else v for v, b in zip(values, batched))
+            results.append(apply(op, row, params))
+        if isinstance(results[0], Tensor):
+            return call("stack", results, dim=0)
+        columns = [call("stack", list(column), dim=0) for column in zip(*results)]
+        kind = type(results[0])
+        return kind(*columns) if hasattr(kind, "_fields") else kind(columns)
+
+    def _wrapped(self, result: Any) -> Any:
+        if isinstance(result, Tensor):
+            return self.wrap(result)
+        kind = type(result)
+        parts = [self.wrap(r) for r in result]
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+    def _inplace(
+        self, op: Inplace, inputs: tuple[Any, ...], values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
+        if not batched[0]:
+            raise RuntimeError(
+                f"vmap: {op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+                "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
+                "operator is being called inside the PyTorch framework, please file a bug report instead."
+            )
+        with self.below():
+            rule = op.batch or (lambda v, b, s, p: op.family.vmap(op, v, b, s, p))
+            if op.family.diagonal:
+                rule(values, batched, self.size, params)
+            else:
+                result = self.batch(op.base, values, batched, params)
+                values[0].copy_(result)
+        return inputs[0]
+
+    def _draw(self, op: Any, inputs: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """A random op: refused, one draw per example, or one for all."""
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        values = tuple(t.raw if b else t for t, b in zip(inputs, batched))
+        with self.below():
+            if self.randomness == "same" and not any(batched):
+                return apply(op, inputs, params)
+            if op.batch is None:
+                raise RuntimeError(f"vmap: {op.name} has no batch rule for random draws")
+            result = op.batch(values, batched, self.size, {**params, "randomness": self.randomness})
+        return inputs[0] if op.__class__ is Inplace else self._wrapped(result)
+
+
+class Equation:
+    """One line of a trace."""
+
+    __slots__ = ("inputs", "op", "outs", "params")
+
+    def __init__(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Any, ...]) -> None:
+        self.op, self.inputs, self.params, self.outs = op, inputs, params, outs
+
+
+class Trace:
+    """Writes down every op that passes; the answers come from below. `replay` runs the record on other inputs."""
+
+    kind = "trace"
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+        self._below = here().stack
+
+    @contextmanager
+    def entered(self) -> Iterator[Trace]:
+        """The block that is recorded."""
+        record = here()
+        with under(record.but(stack=(*record.stack, self))):
+            yield self
+
+    def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Answer one op call and write it down."""
+        with under(here().but(stack=self._below)):
+            result = apply(op, inputs, params)
+        outs = (result,) if isinstance(result, Tensor) else tuple(result)
+        self.equations.append(Equation(op, inputs, params, outs))
+        return result
+
+    def replay(self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+        """The recorded program on `values` in place of `inputs`; the values of `outs`."""
+        known: dict[int, Any] = {id(t): v for t, v in zip(inputs, values)}
+        for eq in self.equations:
+            args = tuple(known.get(id(t), t) for t in eq.inputs)
+            result = apply(eq.op, args, eq.params)
+            parts = (result,) if isinstance(result, Tensor) else tuple(result)
+            known.update((id(t), v) for t, v in zip(eq.outs, parts))
+        return tuple(known.get(id(t), t) for t in outs)
+
+    def __str__(self) -> str:
+        names: dict[int, str] = {}
+
+        def name(t: Any) -> str:
+            return names.setdefault(id(t), f"v{len(names)}") if isinstance(t, Tensor) else repr(t)
+
+        lines = []
+        for eq in self.equations:
+            args = ", ".join([*map(name, eq.inputs), *(f"{k}={v!r}" for k, v in eq.params.items())])
+            lines.append(f"{', '.join(map(name, eq.outs))} = {eq.op.name}({args})")
+        return "\n".join(lines)
+
+
+def newborn(t: Tensor) -> Tensor:
+    """A tensor just made from nothing, as seen inside the transforms that are running."""
+    for interpreter in here().stack:
+        if interpreter.__class__ is Level:
+            t = interpreter.wrap(t)
+    return t
+
+
+api._NOT_BARE.update((Wrapped, Batched))

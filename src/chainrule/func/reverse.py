@@ -1,0 +1,184 @@
+"""Reverse-mode transforms: vjp, grad, grad_and_value. Each opens a `Level`, runs the function on its leaves, and pulls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.autograd.engine import run
+from chainrule.autograd.node import Freed, accumulator
+from chainrule.autograd.views import refresh
+from chainrule.core.family import call
+from chainrule.core.tensor import LEAF, Port, Tensor
+from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule.func.interpreters import Level, Wrapped
+
+__all__ = ["grad", "grad_and_value", "vjp"]
+
+Argnums = int | tuple[int, ...]
+
+
+def _lowered(level: Level, tree: Any) -> Any:
+    return tree_map(lambda t: level.lower(t), tree)
+
+
+def _edge(level: Level, t: Any) -> Any:
+    """Where a gradient of a result goes in this level's graph; None for constants of the level."""
+    if not (t.__class__ is Wrapped and t.level is level):
+        return None
+    if t.view is not None:
+        refresh(t)
+    return accumulator(t) if t.edge is LEAF else t.edge
+
+
+def pull(level: Level, edges: list[Any], gs: list[Any], leaves: list[Wrapped], keep: bool) -> list[Tensor]:
+    """The cotangents of the leaves, as tensors of the level below; zeros where nothing arrived."""
+    roots = [(e, g) for e, g in zip(edges, gs) if e is not None]
+    wanted: dict[Any, Any] = {(accumulator(x), 0): None for x in leaves}
+    if roots:
+        with level.below():
+            run(roots, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
+    found = [wanted[accumulator(x), 0] for x in leaves]
+    return [call("zeros_like", x.raw) if g is None else g for x, g in zip(leaves, found)]
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """`func(*primals)` and the function that maps a cotangent of the output to cotangents of the primals."""
+    level = Level()
+    flat, spec = tree_flatten(primals)
+    _check_tensors(flat, "vjp", "primals")
+    with level.entered():
+        leaves = [level.leaf(x) for x in flat]
+        out = func(*tree_unflatten(leaves, spec))
+        aux = None
+        if has_aux:
+            out, aux = _with_aux(out, "vjp")
+        outs, out_spec = tree_flatten(out)
+        _check_outputs(outs, "vjp")
+        edges = [_edge(level, t) for t in outs]
+    values = [level.lower(t) for t in outs]
+
+    def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        gs, given_spec = tree_flatten(given)
+        if given_spec != out_spec:
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {given_spec}, primal output: {out_spec}"
+            )
+        for at, (g, v) in enumerate(zip(gs, values)):
+            if tuple(g.shape) != tuple(v.shape):
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {v.shape}."
+                )
+        found = pull(level, edges, gs, leaves, retain_graph)
+        result = tree_unflatten(found, spec)
+        return result
+
+    answer = tree_unflatten(values, out_spec)
+    return (answer, pullback, _lowered(level, aux)) if has_aux else (answer, pullback)
+
+
+def _check_tensors(flat: list[Any], api: str, argname: str) -> None:
+    if not flat:
+        raise RuntimeError(f"{api}(f, *{argname}): Expected {argname} to be non-empty, got: {tuple(flat)}")
+    for x in flat:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(
+                f"{api}(f, *{argname}): Expected {argname} to be Tensors (or pytrees of Tensors), got {type(x)}"
+            )
+
+
+def _check_outputs(outs: list[Any], api: str) -> None:
+    if not outs:
+        raise RuntimeError(
+            f"{api}(f, *primals): Expected f to be a function that has non-empty output (got output = None)."
+        )
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(
+                f"{api}(f, *primals): Expected f(*primals) to return only tensors, got unsupported type {type(t)}"
+            )
+
+
+def _with_aux(out: Any, api: str) -> tuple[Any, Any]:
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise RuntimeError(
+            f"{api}(f, *args): output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return out
+
+
+def normalized(argnums: Argnums, count: int) -> Argnums:
+    """Argument numbers, negatives resolved and checked."""
+    if isinstance(argnums, int):
+        return _one_argnum(argnums, count)
+    if not isinstance(argnums, tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    for a in argnums:
+        if not isinstance(a, int):
+            raise RuntimeError(f"argnums elements must be int, got {type(a)}")
+    found = tuple(_one_argnum(a, count) for a in argnums)
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return found
+
+
+def _one_argnum(argnum: int, count: int) -> int:
+    if not -count <= argnum < count:
+        raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
+    return argnum % count
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives (gradient, value), or (gradient, (value, aux))."""
+
+    @functools.wraps(func)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        level = Level()
+        at = normalized(argnums, len(args))
+        chosen = args[at] if isinstance(at, int) else tuple(args[a] for a in at)
+        flat, spec = tree_flatten(chosen)
+        for x in flat:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected argument to be a Tensor, got {type(x)}")
+        with level.entered():
+            leaves = [level.leaf(x) for x in flat]
+            inner = tree_unflatten(leaves, spec)
+            replaced = dict([(at, inner)]) if isinstance(at, int) else dict(zip(at, inner))
+            out = func(*(replaced.get(i, a) for i, a in enumerate(args)), **kwargs)
+            aux = None
+            if has_aux:
+                out, aux = _with_aux(out, "grad_and_value")
+            _check_scalar(out)
+            edge = _edge(level, out)
+        value = level.lower(out)
+        found = pull(level, [edge], [None if edge is None else call("ones_like", value)], leaves, keep=False)
+        gradient = tree_unflatten(found, spec)
+        return (gradient, (value, _lowered(level, aux))) if has_aux else (gradient, value)
+
+    return both
+
+
+def _check_scalar(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"Expected the differentiated function to return a Tensor, got {type(out)}")
+    if out.ndim != 0:
+        raise RuntimeError(
+            f"Expected the differentiated function to return a scalar tensor, got tensor with {out.ndim} dims. Maybe "
+            f"you'd like to use vjp or jacrev?"
+        )
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of `func` with respect to the chosen arguments."""
+
+    @functools.wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
