@@ -24,7 +24,7 @@ from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
-from chainrule.core.ambient import LISTENING
+from chainrule.core.ambient import LISTENING, QUIET, here
 from chainrule.core.family import set_binder
 from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
@@ -42,7 +42,7 @@ def as_raw(r: Any) -> Any:
 
 
 _COMMON: dict[str, Any] = {
-    "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port,
+    "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
     "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
     "refresh": refresh, "tick": tick, "cut_here": cut_here,
@@ -88,6 +88,7 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
     number = op.inputs[-1] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else None
     tensors = [n for n in op.inputs if n != number]
     odd = ["LISTENING", *(["out is not None"] if has_out else [])]
+    odd += ["dtype is not None"] if "dtype" in op.params else []
     odd += [
         f"({n} is not None and {n}.__class__ not in PLAIN)" if n in op.optional else f"{n}.__class__ not in PLAIN"
         for n in tensors
@@ -136,8 +137,9 @@ def _finish(op: Op) -> list[str]:
         lines += [
             f"s = {x}.store", f"if s is None: s = {x}.store = Store()", "t.store = s", f"v = {x}.view",
             f"step = (op, {{{', '.join(f'{p!r}: {p}' for p in op.params if p not in op.inputs)}}}, r_{x}.shape)",
-            f"t.view = View({x}, (step,), 'DEFAULT', s.version) if v is None else "
-            "View(v.base, (*v.chain, step), v.kind, s.version)",
+            "quiet = QUIET and not here().grad",
+            f"t.view = View({x}, (step,), 'NO_GRAD_MODE' if quiet else 'DEFAULT', s.version) if v is None else "
+            "View(v.base, (*v.chain, step), 'NO_GRAD_MODE' if quiet else v.kind, s.version)",
         ]  # fmt: skip
     else:
         lines += ["t.store = store", "t.view = None"]
@@ -164,12 +166,15 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             lines += [f"if {n}.view is not None: refresh({n})", f"e_{n} = {n}.edge"]
             lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
-    lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None", "else:", "    cut = None"]
+    lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
+    lines += ["elif QUIET and not here().grad:", "    node = store = None", f"    cut = cut_here('no_grad', {tensors[0]})"]
+    lines += ["else:", "    cut = None"]
     lines += ["    store = Store()"] if lay.outs else ["    store = None"]
-    body = [f"node = new(C_{kinds})", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
+    made = f"C_{kinds}" if op.overload is None else f"C_{kinds} if {op.overload} is None else C_{kinds}_1"
+    body = [f"node = new({made})", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
     if lay.outs:
         body.append("outs = (r,)")
-    body += [f"node.saved = {tuple_text(lay.saved())}", "node.checks = node.hooks = None", "node.key = tick()"]
+    body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
         shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
         params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
@@ -266,6 +271,8 @@ def _settle(op: Op, public: Any) -> None:
     scope |= {f"D_{n}": v for n, v in op.defaults.items()}
     for kinds in _variants(op):
         scope[f"C_{kinds}"] = node_class(op, kinds, False, False)
+        if op.overload is not None:
+            scope[f"C_{kinds}_1"] = node_class(op, kinds, False, False, True)
         if op.family.diagonal and len(op.inputs) > 1:
             scope[f"C_{kinds}_fit"] = node_class(op, kinds, True, False)
     text = _public_source(op)

@@ -1,7 +1,8 @@
 """The state around a call: grad mode, interpreters, hooks. One record per thread and task, replaced, never mutated.
 
-`LISTENING` is how the fast path learns that nothing is unusual: it is empty unless some thread's record differs from
-the default. An op looks at it first (10 ns), and only if it is not empty reads its own thread's record (25 ns more).
+Two lists tell the fast path that nothing is unusual, without a look at the thread's record (10 ns instead of 35).
+`LISTENING` is empty unless some thread's record differs from the default in more than the grad mode: then calls go through
+the door. `QUIET` is empty unless some thread turned recording off: then whoever is about to record asks its own record.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Ambient", "DEFAULT", "LISTENING", "here", "put", "swapped"]
+__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "here", "put", "swapped"]
 
 
 class Ambient:
@@ -40,22 +41,33 @@ class Ambient:
     stack: tuple[Any, ...]
 
     def but(self, **changes: Any) -> Ambient:
-        """A copy with some fields changed; the default record itself if nothing differs from it any more."""
-        copy = object.__new__(Ambient)
-        for name in Ambient.__slots__:
-            setattr(copy, name, changes[name] if name in changes else getattr(self, name))
-        return DEFAULT if all(getattr(copy, n) == getattr(DEFAULT, n) for n in Ambient.__slots__) else copy
+        """A copy with some fields changed; one of the two common records if it equals it."""
+        copy = _new(Ambient)
+        copy.anomaly, copy.dual, copy.forward_grad = self.anomaly, self.dual, self.forward_grad
+        copy.functions_off, copy.grad, copy.hooks = self.functions_off, self.grad, self.hooks
+        copy.inference, copy.modes, copy.stack = self.inference, self.modes, self.stack
+        for name, value in changes.items():
+            setattr(copy, name, value)
+        if copy.stack or copy.hooks or copy.modes or copy.dual >= 0 or copy.anomaly is not None:
+            return copy
+        if copy.inference or copy.functions_off or not copy.forward_grad:
+            return copy
+        return DEFAULT if copy.grad else NO_GRAD
 
 
-def _default() -> Ambient:
-    record = object.__new__(Ambient)
+_new = object.__new__
+
+
+def _plain(grad: bool) -> Ambient:
+    record = _new(Ambient)
     record.anomaly, record.dual, record.forward_grad, record.functions_off = None, -1, True, 0
-    record.grad, record.hooks, record.inference, record.modes, record.stack = True, (), False, (), ()
+    record.grad, record.hooks, record.inference, record.modes, record.stack = grad, (), False, (), ()
     return record
 
 
-DEFAULT = _default()
+DEFAULT, NO_GRAD = _plain(True), _plain(False)
 LISTENING: list[None] = []
+QUIET: list[None] = []
 _record: ContextVar[Ambient] = ContextVar("chainrule", default=DEFAULT)
 here = _record.get
 
@@ -63,13 +75,21 @@ here = _record.get
 def put(record: Ambient) -> Ambient:
     """Make `record` this thread's state; return the one it replaces."""
     before = here()
-    if (before is DEFAULT) is not (record is DEFAULT):
-        if record is DEFAULT:
-            LISTENING.pop()
-        else:
-            LISTENING.append(None)
+    if before is record:
+        return before
+    _count(LISTENING, before is DEFAULT or before is NO_GRAD, record is DEFAULT or record is NO_GRAD)
+    _count(QUIET, before.grad, record.grad)
     _record.set(record)
     return before
+
+
+def _count(marks: list[None], was_usual: bool, is_usual: bool) -> None:
+    """One mark per thread whose record is unusual."""
+    if was_usual is not is_usual:
+        if is_usual:
+            marks.pop()
+        else:
+            marks.append(None)
 
 
 @contextmanager
