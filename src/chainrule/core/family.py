@@ -45,6 +45,7 @@ class Family:
     name = "general"
     diagonal = False
     is_view = False
+    shares = False  # the result shares memory with the input, without being a view of it to autograd
 
     def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
         """The arrays to compute on: cast, where dtypes meet."""

@@ -93,10 +93,12 @@ class Op:
         "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
         "params",  # all parameter names in order
+        "parse",  # reads unusual arguments of a view (a dtype, one list, names) and calls the op with plain ones
         "promote",  # how input dtypes meet: see core.family.Elementwise
         "pulls",  # input name -> Rule
         "push",  # override of the derived forward-mode rule, or None
         "samples",
+        "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "spelled",  # where the function is public: see core.public
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
@@ -118,6 +120,7 @@ class Op:
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
         self.overload: str | None = facts.pop("overload", None)
         self.gaps: bool = facts.pop("gaps", False)
+        self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         self.spelled: str = facts.pop("spelled", "fmi" if family.diagonal else "fm")
