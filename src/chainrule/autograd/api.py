@@ -11,13 +11,13 @@ import numpy as np
 from chainrule.autograd.engine import Wanted, run
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, node_of
 from chainrule.autograd.views import refresh
-from chainrule.core.ambient import here, swapped
+from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import LEAF, Port, Tensor, fresh
 from chainrule.errors import DetachedError
 
-__all__ = ["backward", "grad", "gradient_edge"]
+__all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
 
 Tensors = Any  # a tensor, a GradientEdge, or a sequence of them
 
@@ -42,6 +42,19 @@ def backward(
     starts = _starts(roots, _gradients(grad_tensors, len(roots)))
     wanted, landing = _targets(chosen) if chosen is not None else (None, None)
     _go(starts, create_graph, create_graph if retain_graph is None else retain_graph, wanted, landing)
+
+
+def backward_of_scalar(t: Tensor, keep: bool) -> bool:
+    """The common case of `backward`, straight to the engine; False if this is not it."""
+    if LISTENING or t.__class__ is not Tensor:
+        return False
+    if t.view is not None:
+        refresh(t)
+    raw, edge = t.raw, t.edge
+    if edge is None or edge is LEAF or raw.shape != () or raw.dtype.kind != "f":
+        return False
+    run(((edge, raw.dtype.type(1)),), tensors=False, keep=keep, freed=Freed(*here_in_user_code()))
+    return True
 
 
 def _targets(chosen: list[Any]) -> tuple[Wanted, set[Node]]:

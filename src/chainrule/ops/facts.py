@@ -133,6 +133,8 @@ def backward(
     self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
     """Compute the gradient of this tensor with respect to the leaves; it is added to their `.grad`."""
+    if gradient is None and inputs is None and not create_graph and api.backward_of_scalar(self, bool(retain_graph)):
+        return
     api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
