@@ -154,7 +154,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     if not op.pulls:
         wants = " or ".join(f"{n}.edge is not None" if kind[n] == "T" else f"({n} is not None and {n}.edge is not None)" for n in tensors)
         lines = [f"node = store = None; cut = ({reasons}) or None"]
-        return [*lines, f"if {wants}: cut = cut_here('{op.name} has no derivative', {tensors[0]})"] if tensors else lines
+        return [*lines, f"if {wants}: cut = cut_here('{op.name} has no derivative')"] if tensors else lines
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
     lay = Layout(op, kinds, False)
     lines = []
@@ -167,7 +167,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
-    lines += ["elif QUIET and not here().grad:", "    node = store = None", f"    cut = cut_here('no_grad', {tensors[0]})"]
+    lines += ["elif QUIET and not here().grad:", "    node = store = None", f"    cut = cut_here('no_grad')"]
     lines += ["else:", "    cut = None"]
     lines += ["    store = Store()"] if lay.outs else ["    store = None"]
     made = f"C_{kinds}" if op.overload is None else f"C_{kinds} if {op.overload} is None else C_{kinds}_1"

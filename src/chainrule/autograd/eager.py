@@ -62,9 +62,9 @@ def _record_or_cut(
     if not wants:
         cut = next((t.cut for t in inputs if isinstance(t, Tensor) and t.cut is not None), None)
     elif not state.grad:
-        cut = cut_here("inference_mode" if state.inference else "no_grad", outs[0])
+        cut = cut_here("inference_mode" if state.inference else "no_grad")
     elif not op.pulls:
-        cut = cut_here(f"{op.name} has no derivative", outs[0])
+        cut = cut_here(f"{op.name} has no derivative")
     else:
         cut = None
         differentiable = [outs[i] for i in op.differentiable] if op.outs != "many" else outs
@@ -73,7 +73,7 @@ def _record_or_cut(
             if node is not None:
                 _set_edges(node, differentiable)
         else:
-            cut = cut_here(f"the result of {op.name} is not of a floating point dtype", outs[0])
+            cut = cut_here(f"the result of {op.name} is not of a floating point dtype")
     if cut is not None:
         for t in outs:
             if t.edge is None:
@@ -95,9 +95,9 @@ def wants_grad(t: Tensor) -> bool:
     return t.edge is not None
 
 
-def cut_here(how: str, t: Tensor) -> Cut:
+def cut_here(how: str) -> Cut:
     """A note of why no gradient flows past this point, with the user's line."""
-    return Cut(how, *here_in_user_code(), tuple(t.shape))
+    return Cut(how, *here_in_user_code())
 
 
 def recorded(

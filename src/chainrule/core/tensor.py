@@ -65,10 +65,10 @@ LEAF = Leaf()
 class Cut:
     """Why a tensor has no gradient: the first place on its path where the graph was cut, and the line."""
 
-    __slots__ = ("code", "how", "lasti", "shape")
+    __slots__ = ("code", "how", "lasti")
 
-    def __init__(self, how: str, code: CodeType | None, lasti: int, shape: Any) -> None:
-        self.how, self.code, self.lasti, self.shape = how, code, lasti, shape
+    def __init__(self, how: str, code: CodeType | None, lasti: int) -> None:
+        self.how, self.code, self.lasti = how, code, lasti
 
 
 class Extra:
