@@ -18,6 +18,8 @@ from chainrule.autograd.hooks import check_nan, run_after, run_before
 
 __all__ = ["Wanted", "leading_to", "run"]
 
+NONE = 1  # above every key: no node waits on top
+
 Wanted = dict[tuple[Node, int], Any]  # (node, output index) -> the cotangent that arrived there
 
 
@@ -39,33 +41,40 @@ def run(
     edges, gs = zip(*roots)
     on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
     nan_check = here().anomaly
-    heap: list[int] = []
-    nodes: dict[int, Node] = {}
-    arrived: dict[int, Any] = {}
+    heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
+    pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far]
+    top: Any = None
+    top_key = NONE
     node: Any = None
     try:
         while True:
             for edge, g in zip(edges, gs):
-                if edge is None or g is None:
+                if g is None or edge is None:
                     continue
                 if edge.__class__ is Port:
-                    g = _at_port(edge, g, arrived)
-                    edge = edge.node
-                    key = edge.key
+                    _at_port(edge, g, pending, heap)
+                    continue
+                key = edge.key
+                if key == top_key:
+                    top_g = top_g + g
+                elif key in pending:
+                    held = pending[key]
+                    held[1] = held[1] + g
+                elif key < top_key:
+                    if top_key is not NONE:
+                        pending[top_key] = [top, top_g]
+                        heappush(heap, top_key)
+                    top, top_g, top_key = edge, g, key
                 else:
-                    key = edge.key
-                    if key in arrived:
-                        arrived[key] = arrived[key] + g
-                        continue
-                if key not in nodes:
-                    nodes[key] = edge
+                    pending[key] = [edge, g]
                     heappush(heap, key)
-                arrived[key] = g
-            g = None  # a leaf may keep the array only if nobody else holds it
-            if not heap:
+            g = gs = held = None  # a leaf may keep an array only if nobody else holds it
+            if heap and heap[0] < top_key:
+                node, g = pending.pop(heappop(heap))
+            elif top_key is not NONE:
+                node, g, top_key, top_g = top, top_g, NONE, None
+            else:
                 return
-            key = heappop(heap)
-            node, g = nodes.pop(key), arrived.pop(key)
             if node.hooks is not None:
                 g = run_before(node, g, tensors)
             if on_path is not None:
@@ -86,14 +95,15 @@ def run(
         raise
 
 
-def _at_port(port: Port, g: Any, arrived: dict[int, Any]) -> list[Any]:
-    """The list of cotangents of a node with several outputs, with `g` added in its place."""
-    gs: list[Any] | None = arrived.get(port.node.key)
-    if gs is None:
-        gs = [None] * port.node.outputs
-    held = gs[port.index]
-    gs[port.index] = g if held is None else held + g
-    return gs
+def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int]) -> None:
+    """Add `g` in its place among the cotangents of a node with several outputs."""
+    node = port.node
+    held = pending.get(node.key)
+    if held is None:
+        held = pending[node.key] = [node, [None] * node.outputs]
+        heappush(heap, node.key)
+    before = held[1][port.index]
+    held[1][port.index] = g if before is None else before + g
 
 
 def _collect(node: Node, g: Any, wanted: Any) -> None:
