@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.bind_views import list_source, listed, replain, view_source
 from chainrule.autograd.door import door, inplace_of, with_aliases
 from chainrule.autograd.eager import cut_here
 from chainrule.autograd.node import accumulator, tick
@@ -28,10 +29,11 @@ from chainrule.core.ambient import LISTENING, QUIET, here
 from chainrule.core.family import set_binder
 from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
+from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
 
-__all__ = ["bind", "source"]
+__all__ = ["bind", "rebind", "source"]
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -46,7 +48,7 @@ _COMMON: dict[str, Any] = {
     "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
     "refresh": refresh, "tick": tick, "cut_here": cut_here,
-    "with_aliases": with_aliases, "xp": cpu, "REQUIRED": REQUIRED,
+    "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain, "with_aliases": with_aliases, "xp": cpu, "REQUIRED": REQUIRED,
 }  # fmt: skip
 
 
@@ -73,11 +75,15 @@ def _door_call(op: Op, has_out: bool) -> str:
 
 
 def _public_source(op: Op) -> str:
-    has_out = not op.family.is_view
+    if op.family.is_view or op.family.shares:
+        return view_source(op)
+    has_out = True
     lines = [f"def {op.name}({_signature(op, has_out)}):"]
     if "dim" in op.params:
-        given = ", ".join(f"{p!r}: {p}" for p in (*op.params, *(["out"] if has_out else [])))
+        given = ", ".join(f"{p!r}: {p}" for p in (*op.params, "out"))
         lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
+    if op.variadic and op.outs is None:
+        return list_source(op, lines)
     slow = f"return {_door_call(op, has_out)}"
     if op.variadic or op.outs is not None or not op.inputs or op.optional - set(op.pulls) or op.write is REQUIRED:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
@@ -132,17 +138,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
 def _finish(op: Op) -> list[str]:
     lines = ["t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None"]
     lines.append("t.cut = cut")
-    if op.family.is_view:
-        x = op.inputs[0]
-        lines += [
-            f"s = {x}.store", f"if s is None: s = {x}.store = Store()", "t.store = s", f"v = {x}.view",
-            f"step = (op, {{{', '.join(f'{p!r}: {p}' for p in op.params if p not in op.inputs)}}}, r_{x}.shape)",
-            "quiet = QUIET and not here().grad",
-            f"t.view = View({x}, (step,), 'NO_GRAD_MODE' if quiet else 'DEFAULT', s.version) if v is None else "
-            "View(v.base, (*v.chain, step), 'NO_GRAD_MODE' if quiet else v.kind, s.version)",
-        ]  # fmt: skip
-    else:
-        lines += ["t.store = store", "t.view = None"]
+    lines += ["t.store = store", "t.view = None"]
     return ["    " + line for line in [*lines, "return t"]]
 
 
@@ -183,8 +179,8 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         lines += ["        " + line for line in body]
     else:
         lines += ["    " + line for line in body]
-    lines += ["    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back"]
-    lines += ["    node.code = f.f_code", "    node.lasti = f.f_lasti"]
+    lines += ["    f = getframe(1)", "    c = f.f_code", "    while INSIDE[c.co_filename]:", "        f = f.f_back"]
+    lines += ["        c = f.f_code", "    node.code = c", "    node.lasti = f.f_lasti"]
     stores = [n for n in lay.inputs if kind[n] in "TO"]
     if stores:
         some = " or ".join(
@@ -232,7 +228,7 @@ def source(op: Op) -> str:
 
 def bind(op: Op) -> Any:
     """Give an op its functions: `public`, for users, and the one the declaration returns, for rules."""
-    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward}
+    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse}
     public = FunctionType(_trampoline.__code__, scope, op.name)
     scope["_self"], scope["_settle"] = public, _settle
     public.__doc__, public.__module__, public.__qualname__ = op.doc, "chainrule", op.name
@@ -285,8 +281,17 @@ def _settle(op: Op, public: Any) -> None:
     public.__code__ = made.__code__
 
 
+def rebind(op: Op) -> None:
+    """Forget what was compiled: the declaration changed, so the next call compiles again. For tests of rules."""
+    public = op.fn.public
+    op.nodes.clear()
+    public.__code__, public.__defaults__, public.__kwdefaults__ = _trampoline.__code__, None, None
+
+
 def _variants(op: Op) -> list[str]:
-    if not op.pulls or op.variadic or op.outs is not None:
+    if op.variadic and op.pulls and op.outs is None:
+        return ["V"]
+    if not op.pulls or op.variadic or (op.outs is not None and not op.family.is_view):
         return []
     main = "".join("O" if n in op.optional else "T" for n in op.inputs)
     return [main, "TN"] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else [main]

@@ -121,11 +121,11 @@ def recorded(
             t.store = store  # one store speaks for all outputs of a node that keeps them
     node: Node = cls.record(edges, inputs, raws, store, params)
     node.code, node.lasti = here_in_user_code()
+    if op.outs == "many":
+        node.outputs = max(2, len(outs))  # never 1: a cotangent of these is always a list
     if node.outputs > 1:
         carriers = outs if op.outs == "many" else [outs[i] for i in op.differentiable]
         node.__dict__["metas"] = [(tuple(t.shape), t.dtype) for t in carriers]
-        if op.outs == "many":
-            node.__dict__["count"] = len(carriers)
     if level is not None:
         node.__dict__["level"] = level
     keep(node, cls.layout.outs_at())

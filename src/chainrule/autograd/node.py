@@ -8,7 +8,6 @@ younger than the nodes it points at, that order is topological, and nothing has 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 from sys import getrefcount
 from threading import RLock
@@ -18,10 +17,15 @@ from weakref import ref
 
 import numpy as np
 
+from chainrule.core.dtype import dtype as DType
+from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
+from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
 
-__all__ = ["AccumulateGrad", "Freed", "Hooks", "Node", "accumulator", "edge_of", "node_of", "tick"]
+__all__ = [
+    "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "accumulator", "edge_of", "hooks_of", "node_of", "tick",
+]  # fmt: skip
 
 tick = count(0, -1).__next__
 _new = object.__new__
@@ -33,10 +37,10 @@ class Hooks:
     __slots__ = ("after", "before", "retain", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}  # output index -> hooks of that tensor
+        self.tensor: dict[int, HookTable] = {}  # output index -> hooks of that tensor
         self.retain: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
-        self.before: dict[int, Callable[..., Any]] = {}
-        self.after: dict[int, Callable[..., Any]] = {}
+        self.before: HookTable = HookTable()
+        self.after: HookTable = HookTable()
 
 
 class Freed:
@@ -46,6 +50,16 @@ class Freed:
 
     def __init__(self, code: CodeType | None, lasti: int) -> None:
         self.code, self.lasti = code, lasti
+
+
+class InputMetadata:
+    """What is known of one output of the forward, which is one input of the node's backward."""
+
+    __slots__ = ("dtype", "is_cpp_nested_tensor", "is_nested_tensor", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
+        self.shape, self.dtype = Size(shape), dtype
+        self.is_nested_tensor = self.is_cpp_nested_tensor = False
 
 
 class Node:
@@ -88,8 +102,41 @@ class Node:
         store: dict[str, Any] = self.__dict__.setdefault("_metadata", {})
         return store
 
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    def register_hook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the pull; what it returns replaces `grad_inputs`."""
+        return add_hook(hooks_of(self).after, fn)
+
+    def register_prehook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before the pull; what it returns replaces `grad_outputs`."""
+        return add_hook(hooks_of(self).before, fn)
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        """Shape and dtype of each output of the forward, where the node still knows them."""
+        metas = self.metas()
+        if metas is None:
+            raise RuntimeError(
+                f"{self.name()} does not keep the shape of its output; take the edge from the tensor "
+                "(autograd.graph.get_gradient_edge) or give the gradient explicitly"
+            )
+        return tuple(InputMetadata(*m) for m in metas if m is not None)
+
+    def metas(self) -> list[tuple[Any, DType] | None] | None:
+        """(shape, dtype) of each output, or None where nobody remembers."""
+        found: list[tuple[Any, DType] | None] | None = self.__dict__.get("metas")
+        return found
+
     def _sequence_nr(self) -> int:
-        return -self.key
+        found: int = self.__dict__.get("_sequence", -self.key)
+        return found
+
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        """Rename the node's place; the order of execution is that of recording all the same."""
+        self.__dict__["_sequence"] = sequence_nr
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -104,6 +151,9 @@ class AccumulateGrad(Node):
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
+
+    def metas(self) -> list[tuple[Any, DType] | None]:
+        return [(self.variable.shape, self.variable.dtype)]
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         accumulate(self.variable, g)
@@ -123,6 +173,13 @@ class AccumulateGrad(Node):
         for hook in list((extra.post_hooks or {}).values()) if extra is not None else ():
             if hook(self.variable) is not None:
                 raise RuntimeError("post accumulate grad hooks should return None.")
+
+
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks, made now if it had none."""
+    if node.hooks is None:
+        node.hooks = Hooks()
+    return node.hooks
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
@@ -176,7 +233,7 @@ def accumulate(leaf: Tensor, g: Any) -> None:
         held = extra.grad
         if held is None:
             extra.grad = fresh(owned(g, leaf))
-        elif held.__class__ is Tensor and held.edge is None and held.raw.flags.writeable:
+        elif held.__class__ is Tensor and held.raw.flags.writeable:
             held.raw += g
             touch(held, "accumulation of a gradient")
         else:

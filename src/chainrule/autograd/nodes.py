@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.node import Node, tick
+from chainrule.autograd.opnode import OpNode
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
@@ -200,10 +201,10 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]
     compiled(f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
-    outputs = len(op.differentiable) if op.outs != "many" else 2
-    body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay, "outputs": outputs}
+    body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
+    body |= {"__slots__": ("outputs",)} if op.outs == "many" else {"outputs": len(op.differentiable)}
     body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
-    cls = type(name, (Node,), {**body, "record": staticmethod(scope["record"])})
+    cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls
     return cls
 

@@ -1,4 +1,8 @@
-"""Values kept for backward: checked against change, packed by user hooks, freed after use."""
+"""Values kept for backward: checked against change, packed by user hooks, freed after use.
+
+A node of an op keeps bare values, and its generated pull checks their versions. Where a user wants a say (saved-tensor
+hooks, `_raw_saved_*`) or the node is a custom Function's, each tensor is kept as a `SavedTensor`.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,161 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.core.ambient import here, swapped
-from chainrule.core.sites import describe
-from chainrule.core.tensor import Port, Tensor, fresh
-from chainrule.autograd.node import Freed, Node
+from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.versions import InferenceStore, version_of, watch
+from chainrule.core.ambient import here, swapped
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.sites import describe
+from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
-__all__ = ["Packed", "keep", "recover", "rewrap", "stale", "verify"]
+__all__ = [
+    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "stale", "verify",
+]  # fmt: skip
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+    "`torch.no_grad()` instead of `torch.inference_mode()`."
+)
+_PACK_WROTE = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified "
+    "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
+    "in-place operations on the input to a pack hook."
+)
+_new = object.__new__
+
+
+class SavedTensor:
+    """One value kept for backward: a tensor, the array of one of the node's own outputs, or what a pack hook made of it.
+
+    The node's outputs are kept as arrays: a tensor would hold the node that holds it.
+    """
+
+    __slots__ = ("detached", "edge", "held", "index", "store", "unpack_hook", "version")
+
+    held: Any  # a Tensor; an array if `index` is not None; what the pack hook returned
+    index: int | None  # which output of the node, -1 for one without gradient; None for an input
+    unpack_hook: Any
+    edge: Any  # of an input that was packed: where its gradient goes
+    store: Store | None
+    version: int
+    detached: bool  # was the input without history when it was saved?
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            "Trying to create a SavedTensor object from Python is forbidden unless the pack and unpack hooks are given by "
+            "torch.autograd.graph.saved_tensors_hooks"
+        )
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook returned, as it is."""
+        if self.index is not None and self.unpack_hook is None:
+            return fresh(self.held)
+        return self.held
+
+    def unpack(self, node: Node | None = None) -> Any:
+        """The value as a tensor that takes part in the graph."""
+        if self.unpack_hook is not None:
+            return self._unpacked(node)
+        if self.held is None:
+            return None
+        version = self.store.version if self.store is not None else self._late_version()
+        if version != self.version:
+            store = self.store if self.store is not None else self.held.store
+            stale(node, self.held, store, self.version, None if self.index is None else node)
+        if self.index is not None:
+            return rewrap(node, self.held, None if self.index < 0 else self.index, self.store)
+        if self.detached is not (self.held.edge is None) and self.held.edge is None:
+            raise RuntimeError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, "
+                "please use out-of-place `.detach()` instead"
+            )
+        return self.held
+
+    def _late_version(self) -> int:
+        """An input that had no store when it was saved may have got one since."""
+        return version_of(self.held) if self.index is None else 0
+
+    def _unpacked(self, node: Node | None) -> Tensor:
+        t = self.unpack_hook(self.held)
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+            )
+        edge = self.edge
+        if self.index is not None and self.index >= 0 and node is not None:
+            edge = Port(node, self.index) if node.outputs > 1 else node
+        return t if edge is None and t.edge is None else t if t.edge is edge else rewrapped(t, edge)
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
+        """Replace what is kept by `pack_hook(tensor)`; `unpack_hook` must make the tensor of it again."""
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported: "
+                "(self, pack_hook: Callable, unpack_hook: Callable)"
+            )
+        if self.unpack_hook is not None:
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. ")
+        if self.held is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        self._pack(pack_hook, unpack_hook, fresh(self.held) if self.index is not None else self.held.detach())
+
+    def _pack(self, pack_hook: Any, unpack_hook: Any, given: Tensor) -> None:
+        before = version_of(given)
+        with swapped(grad=False, hooks=()):
+            held = pack_hook(given)
+        if version_of(given) != before:
+            raise RuntimeError(_PACK_WROTE)
+        if self.index is None:
+            edge = self.held.edge
+            self.edge = accumulator(self.held) if edge is LEAF else edge
+        elif held is given:
+            held = rewrapped(given, None)  # the output itself would keep its node alive
+        self.held, self.unpack_hook, self.store = held, unpack_hook, None
+
+
+def _bare(held: Any, index: int | None, store: Store | None, version: int) -> SavedTensor:
+    saved: SavedTensor = _new(SavedTensor)
+    saved.held, saved.index, saved.store, saved.version = held, index, store, version
+    saved.unpack_hook = saved.edge = None
+    saved.detached = True
+    return saved
+
+
+def kept_input(t: Tensor | None) -> SavedTensor:
+    """A tensor kept as it is, or packed by the hooks in force."""
+    if t is None:
+        return _bare(None, None, None, 0)
+    if isinstance(t.store, InferenceStore):
+        raise InferenceError(_INFERENCE)
+    saved = _bare(t, None, t.store, version_of(t))
+    saved.detached = t.edge is None
+    return _packed_by_default(saved, t)
+
+
+def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedTensor:
+    """An output of `node` kept as its array, or packed by the hooks in force."""
+    saved = _bare(raw, index, store, store.version if store is not None else 0)
+    hooks = here().hooks
+    if not hooks:
+        return saved
+    return _packed_by_default(saved, rewrap(node, raw, None if index < 0 else index, store))
+
+
+def _packed_by_default(saved: SavedTensor, given: Tensor) -> SavedTensor:
+    hooks = here().hooks
+    if hooks:
+        hook = hooks[-1]
+        if isinstance(hook, str):
+            raise RuntimeError(hook)
+        saved._pack(*hook, given)
+    return saved
 
 
 class Packed:
-    """Saved values that went through `saved_tensors_hooks`: (what pack returned, unpack), or a plain value."""
+    """The saved values of an op's node with every tensor in a `SavedTensor`; outputs as a tuple of them."""
 
     __slots__ = ("entries",)
 
@@ -25,56 +172,47 @@ class Packed:
         self.entries = entries
 
 
-class _PackedValue:
-    __slots__ = ("edge", "held", "unpack", "was_raw")
-
-    def __init__(self, held: Any, unpack: Any, edge: Any, was_raw: bool) -> None:
-        self.held, self.unpack, self.edge, self.was_raw = held, unpack, edge, was_raw
-
-
 def keep(node: Node, outs_at: int | None) -> None:
     """Second thoughts about what a node saved: versions, inference tensors, user hooks. The careful path calls it."""
     saved = node.saved
     for value in saved:
         if isinstance(value, Tensor) and isinstance(value.store, InferenceStore):
-            raise InferenceError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-                "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
-                "normal tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-            )
+            raise InferenceError(_INFERENCE)
     checks = watch(saved)
     node.checks = checks if any(checks) else None
-    hooks = here().hooks
-    if hooks:
-        node.saved = Packed(_pack(node, saved, outs_at, hooks[-1]))
+    if here().hooks:
+        open_up(node, outs_at)
 
 
-def _pack(node: Node, saved: tuple[Any, ...], outs_at: int | None, hook: Any) -> list[Any]:
-    if isinstance(hook, str):
-        if any(isinstance(v, Tensor) for v in saved) or outs_at is not None:
-            raise RuntimeError(hook)
-        return list(saved)
-    entries = []
-    for at, value in enumerate(saved):
+def open_up(node: Node, outs_at: int | None) -> None:
+    """Put each saved tensor of an op's node into a `SavedTensor`."""
+    if node.saved.__class__ is Packed:
+        return
+    entries = list(node.saved)
+    for at, value in enumerate(entries):
         if at == outs_at:
-            value = tuple(_packed(fresh(r), None, hook, was_raw=True) for r in value)
+            entries[at] = _outputs_opened(node, value, entries[at + 1])
+            if here().hooks:
+                entries[at + 1 : at + 3] = [Store(), 0]  # what a hook packed cannot be watched
         elif isinstance(value, Tensor):
-            value = _packed(value, value.edge, hook, was_raw=False)
-        entries.append(value)
-    return entries
+            entries[at] = _opened(node, value, at)
+        elif value.__class__ is tuple and value and isinstance(value[0], Tensor):
+            entries[at] = tuple(kept_input(t) for t in value)
+    node.saved = Packed(entries)
 
 
-def _packed(t: Tensor, edge: Any, hook: Any, was_raw: bool) -> _PackedValue:
-    pack, unpack = hook
-    alias = t if was_raw else t.detach()  # type: ignore[attr-defined]
-    if not was_raw and t.edge is not None and t.edge.__class__.__name__ == "Leaf":
-        alias = t  # PyTorch hands the leaf itself to the hook
-    before = version_of(alias)
-    with swapped(hooks=()):
-        held = pack(alias)
-    if version_of(alias) != before:
-        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook.")  # fmt: skip
-    return _PackedValue(held, unpack, edge, was_raw)
+def _opened(node: Node, t: Tensor, at: int) -> SavedTensor:
+    saved = kept_input(t)
+    if saved.unpack_hook is None and node.checks is not None:
+        saved.version = node.checks[at]
+    elif saved.unpack_hook is None:
+        saved.version = 0
+    return saved
+
+
+def _outputs_opened(node: Node, raws: tuple[Any, ...], store: Store) -> tuple[SavedTensor, ...]:
+    places: tuple[int, ...] = node.op.differentiable  # type: ignore[attr-defined]
+    return tuple(kept_output(node, r, places.index(i) if i in places else -1, store) for i, r in enumerate(raws))
 
 
 def recover(node: Node) -> tuple[Any, ...]:
@@ -82,27 +220,32 @@ def recover(node: Node) -> tuple[Any, ...]:
     saved = node.saved
     if saved.__class__ is Freed:
         freed(node, saved)
-    return tuple(_unpacked(v) for v in saved.entries)
+    return tuple(_recovered(v, node) for v in saved.entries)
 
 
-def _unpacked(value: Any) -> Any:
-    if value.__class__ is tuple and value and value[0].__class__ is _PackedValue:
-        return tuple(_unpacked(v) for v in value)
-    if value.__class__ is not _PackedValue:
-        return value
-    t = value.unpack(value.held)
-    if not isinstance(t, Tensor):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t)}")
-    if value.was_raw:
-        return t.raw
-    if value.edge is not None and t.edge is not value.edge:
-        t = rewrap_like(t, value.edge)
-    return t
+def _recovered(value: Any, node: Node) -> Any:
+    if value.__class__ is SavedTensor:
+        return value.unpack(node)
+    if value.__class__ is tuple and value and value[0].__class__ is SavedTensor:
+        if value[0].index is None:
+            return tuple(v.unpack(node) for v in value)
+        return tuple(v.held if v.unpack_hook is None else v.unpack(node).raw for v in value)
+    return value
 
 
-def rewrap_like(t: Tensor, edge: Any) -> Tensor:
+def opened(node: Node, outs_at: int | None) -> list[Any]:
+    """The saved values of an op's node, tensors as `SavedTensor`s that stay."""
+    if node.saved.__class__ is Freed:
+        freed(node, node.saved)
+    with swapped(hooks=()):
+        open_up(node, outs_at)
+    entries: list[Any] = node.saved.entries
+    return entries
+
+
+def rewrapped(t: Tensor, edge: Any) -> Tensor:
     """The same memory, with another place for its gradient."""
-    alias = fresh(t.raw)
+    alias = t.rewrapped()
     alias.edge, alias.store = edge, t.store
     return alias
 
@@ -133,28 +276,45 @@ def verify(node: Node) -> None:
                 stale(node, value, value.store, expected)
 
 
-def stale(node: Node, value: Any, store: Any, expected: int) -> NoReturn:
-    """A saved value was changed in place: name who saved it, who changed it, and a way out."""
+def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:
+    """A saved value was changed in place: name who saved it, who changed it, and a way out. `maker`: whose output it is."""
     raw = value.raw if isinstance(value, Tensor) else value
-    made = getattr(value, "edge", None) if isinstance(value, Tensor) else node
+    made = value.edge if isinstance(value, Tensor) else maker or node
     source = made.node if made.__class__ is Port else made
     is_node = isinstance(source, Node) and source.name() != "torch::autograd::AccumulateGrad"
-    kind = f"torch.{'DoubleTensor' if raw.dtype == np.float64 else 'FloatTensor'}"
-    origin = f", which is output {made.index if made.__class__ is Port else 0} of {source.name()}," if is_node else ""
+    index = made.index if made.__class__ is Port else 0
+    origin = f", which is output {index} of {forward_name(source)}," if is_node else ""
+    saver = "an autograd.Function" if node is None else f"{node.name()}, at {describe(node.code, node.lasti)}"
     raise StaleError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(raw.shape)}]{origin} is at version {store.version}; expected version {expected} instead. "
-        "Hint: see below what saved the value and what changed it.\n"
-        f"  saved:   by {node.name()}, at {describe(node.code, node.lasti)}\n"
+        f"[torch.{_legacy_type(raw)} {list(raw.shape)}]{origin} is at version {store.version}; expected version {expected} "
+        "instead. Hint: see below what saved the value and what changed it.\n"
+        f"  saved:   by {saver}\n"
         f"  changed: by {store.op or 'an in-place operation'}, at {describe(store.code, store.lasti)}\n"
         "  fix:     make the change out of place (y = y + 1 instead of y += 1), or change a .clone() of the tensor."
     )
 
 
-def rewrap(node: Node, raw: Any, index: int | None) -> Tensor:
+def forward_name(node: Node) -> str:
+    """`Exp` for ExpBackward0, `Sum1` for SumBackward1, `MyFn` for MyFnBackward."""
+    stem, _, variant = node.name().rpartition("Backward")
+    return stem + variant.removeprefix("0") if stem else node.name()
+
+
+_LEGACY = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short",
+           "int8": "Char", "uint8": "Byte"}  # fmt: skip
+
+
+def _legacy_type(raw: Any) -> str:
+    dtype = OF_NUMPY[raw.dtype] if isinstance(raw, np.ndarray) else raw.dtype
+    return _LEGACY.get(dtype.name, dtype.title) + ("Type" if dtype.name == "bool" else "Tensor")
+
+
+def rewrap(node: Any, raw: Any, index: int | None, store: Store | None = None) -> Tensor:
     """An output of `node` as a tensor again; `index` None for one that carries no gradient."""
     level = node.__dict__.get("level") if not isinstance(raw, np.ndarray) else None
     t = fresh(raw) if level is None else level.wrap(raw)
+    t.store = store
     if index is not None:
         t.edge = Port(node, index) if node.outputs > 1 else node
     return t

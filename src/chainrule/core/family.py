@@ -99,7 +99,8 @@ class Elementwise(Family):
     """Broadcasts; its Jacobian is diagonal, so one rule serves both directions.
 
     `promote` in a declaration: "same", the common dtype; "float", the same but integers become the default float;
-    "compare", computes in the common dtype and gives bool; "none", the forward takes its inputs as they come.
+    "integer", the same but bool becomes int64; "compare", computes in the common dtype and gives bool; "none", the forward
+    takes its inputs as they come. A function of the parameters says one of these words.
     16-bit floats are computed with in 32 bits and rounded at the end, as PyTorch does.
     """
 
@@ -111,17 +112,22 @@ class Elementwise(Family):
             op.check(inputs, params)
         if op.promote == "none":
             return Family.prepare(self, op, inputs, params)
-        want = self.common(op, inputs).numpy
+        want = self.common(op, inputs, params).numpy
         if not op.unpromoted:
             return tuple([_as(t, want) for t in inputs])
         return tuple([t.raw if n in op.unpromoted else _as(t, want) for n, t in zip(op.inputs, inputs)])
 
-    def common(self, op: Op, inputs: tuple[Any, ...]) -> dtypes.dtype:
+    def common(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> dtypes.dtype:
         """The dtype the op computes in."""
         if op.unpromoted:
             inputs = tuple([t for n, t in zip(op.inputs, inputs) if n not in op.unpromoted])
         found = common_dtype(inputs)
-        return settings.default_dtype if op.promote == "float" and found.category < 2 else found
+        if found.category >= 2 or op.promote == "same":
+            return found
+        word = op.promote if op.promote.__class__ is str else op.promote(params)
+        if word == "float":
+            return settings.default_dtype
+        return dtypes.int64 if word == "integer" and found is dtypes.bool_ else found
 
     def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raws = self.prepare(op, inputs, params)

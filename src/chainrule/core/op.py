@@ -114,7 +114,7 @@ class Op:
         self.differentiable: tuple[int, ...] = facts.pop("differentiable", (0,))
         self.linear: bool = facts.pop("linear", False)
         self.holomorphic: bool = facts.pop("holomorphic", True)
-        self.promote: str = facts.pop("promote", "same")
+        self.promote: Any = facts.pop("promote", "same")
         self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
         self._name_nodes(facts.pop("node", "".join(p.capitalize() for p in self.name.split("_"))))
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)

@@ -15,7 +15,7 @@ from chainrule.core.ambient import LISTENING, here
 from chainrule.core.function_protocol import override
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["PUBLIC", "composite", "method", "publish", "spell"]
+__all__ = ["PUBLIC", "alias", "composite", "method", "publish", "spell"]
 
 PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstr"}
 
@@ -28,6 +28,15 @@ def spell(name: str, fn: Callable[..., Any], places: str) -> None:
         if name in PUBLIC[place]:
             raise TypeError(f"two functions want to be {name!r} in {place!r}")
         PUBLIC[place][name] = fn
+
+
+def alias(fn: Any, *names: str, spelled: str | None = None) -> None:
+    """Other public names of an op, in the same places (or in those of `spelled`)."""
+    places = fn.op.spelled if spelled is None else spelled
+    for name in names:
+        spell(name, fn.public, "".join(p for p in places if p not in "iF"))
+        if "i" in places:
+            spell(name + "_", PUBLIC["m"][fn.op.name + "_"], "mf" if "F" in places else "m")
 
 
 def composite(spelled: str = "fm", name: str | None = None) -> Callable[[Callable[..., Any]], Any]:

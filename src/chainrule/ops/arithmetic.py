@@ -1,57 +1,342 @@
-"""Sums, products, quotients, powers."""
+"""Sums, products, quotients, powers, and what is left of a division."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from chainrule.core.family import elementwise
+import numpy as np
+
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, bool_ as _BOOL
+from chainrule.core.family import call, common_dtype, elementwise
 from chainrule.core.op import Array, Number
+from chainrule.core.public import alias
 from chainrule.core.samples import nonzero, positive, real, samples
+from chainrule.core.tensor import Tensor
+from chainrule.ops.domains import both, not_for, unimplemented
 
-one = [((3, 4),), ((),)]
-two: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((2, 1, 3), (4, 1)), ((), (3,))]
+__all__: list[str] = []
+
+one: list[tuple[Any, ...]] = [((3, 4),), ((),)]
+two: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((2, 1, 3), (4, 1)), ((), (3,)), ((3,), 2.5)]
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), linear=False)
-def add(xp: Any, input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+def zeros_like(g: Any) -> Any:
+    """Zeros in the place of a cotangent."""
+    return call("zeros_like", g)
+
+
+# ------------------------------------------------------------------------------------------- sums and differences
+
+
+def _check_alpha(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    alpha = params["alpha"]
+    met = common_dtype(inputs)
+    if isinstance(alpha, bool) and met is not _BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and met.category < FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and not met.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+
+
+def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    bools = [isinstance(t, bool) or (isinstance(t, Tensor) and t.dtype is _BOOL) for t in inputs]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use the `^` or `logical_xor()` operator instead."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. "
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+def times(x: Any, alpha: Any) -> Any:
+    """An array times a Python number, in the array's dtype: integers wrap around."""
+    return x * alpha if x.dtype.kind in "fc" else x * np.asarray(alpha).astype(x.dtype)
+
+
+@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha)
+def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Sum of two tensors, element by element; `other` is first multiplied by `alpha`."""
-    return xp.add(input, other) if alpha == 1 else xp.add(input, alpha * other)
+    return xp.add(input, other) if alpha == 1 else xp.add(input, times(other, alpha))
 
 
 add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
 
 
-@elementwise(samples=samples(real, two))
-def mul(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Product of two tensors, element by element."""
-    return xp.multiply(input, other)
-
-
-mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
-
-
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]))
-def sub(xp: Any, input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=both(_check_difference, _check_alpha))
+def sub(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Difference of two tensors, element by element; `other` is first multiplied by `alpha`."""
-    return xp.subtract(input, other) if alpha == 1 else xp.subtract(input, alpha * other)
+    return xp.subtract(input, other) if alpha == 1 else xp.subtract(input, times(other, alpha))
 
 
 sub.vjp(input=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else g * -alpha)
 
 
-@elementwise(samples=samples(nonzero, two), promote="float", name="div")
-def _div(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Quotient of two tensors, element by element."""
-    return xp.true_divide(input, other)
+@elementwise(
+    samples=samples(real, two, alpha=[1, 2.5]),
+    check=both(_check_difference, _check_alpha),
+    node={"TT": "RsubBackward0", "TN": "RsubBackward1"},
+    spelled="f",
+)
+def rsub(xp: Any, input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """`other` minus `alpha` times `input`."""
+    return xp.subtract(other, input) if alpha == 1 else xp.subtract(other, times(input, alpha))
 
 
-_div.vjp(input=lambda g, other: g / other, other=lambda g, input, other: -g * ((input / other) / other))
+rsub.vjp(input=lambda g, alpha: -g if alpha == 1 else g * -alpha, other=lambda g: g)
 
 
-@elementwise(samples=samples(real, one))
+def _refuse_bool_negation(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if inputs[0].dtype is _BOOL:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. "
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation)
 def neg(xp: Any, input: Array) -> Array:
     """The tensor with every sign flipped."""
     return xp.negative(input)
 
 
 neg.vjp(input=lambda g: -g)
+
+
+# ---------------------------------------------------------------------------------------- products and quotients
+
+
+@elementwise(samples=samples(real, two))
+def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
+    """Product of two tensors, element by element."""
+    return xp.multiply(input, other)
+
+
+mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
+
+def _check_div(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    mode = params["rounding_mode"]
+    if mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
+        )
+    if mode is not None:
+        not_for(f"div_{mode}_cpu", BOOL, COMPLEX)(inputs, params)
+
+
+def _refuse_zeros(divisor: Any) -> None:
+    if divisor.dtype.kind in "iu" and not divisor.all():
+        raise RuntimeError("ZeroDivisionError")
+
+
+def divided_down(xp: Any, a: Any, b: Any) -> Any:
+    """The quotient, rounded down; integers refuse a zero divisor."""
+    _refuse_zeros(b)
+    return xp.floor_divide(a, b)
+
+
+def divided_to_zero(xp: Any, a: Any, b: Any) -> Any:
+    """The quotient, rounded toward zero; integers refuse a zero divisor."""
+    if a.dtype.kind not in "iu":
+        return xp.trunc(xp.true_divide(a, b))
+    _refuse_zeros(b)
+    down = xp.floor_divide(a, b)
+    return down + ((down < 0) & (down * b != a))
+
+
+@elementwise(
+    samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
+    promote=lambda params: "float" if params["rounding_mode"] is None else "same",
+    check=_check_div,
+)
+def div(xp: Any, input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
+    """Quotient of two tensors, element by element, true or rounded down ("floor") or toward zero ("trunc")."""
+    if rounding_mode is None:
+        return xp.true_divide(input, other)
+    input, other = np.asarray(input), np.asarray(other, getattr(input, "dtype", None))
+    return divided_down(xp, input, other) if rounding_mode == "floor" else divided_to_zero(xp, input, other)
+
+
+div.vjp(
+    input=lambda g, other, rounding_mode: g / other if rounding_mode is None else zeros_like(g),
+    other=lambda g, input, other, rounding_mode: (
+        -g * ((input / other) / other) if rounding_mode is None else zeros_like(g)
+    ),
+)
+
+
+@elementwise(check=not_for("div_floor_cpu", BOOL, COMPLEX), node={"": "torch::autograd::NotImplemented"})
+def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
+    """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""
+    input, other = np.asarray(input), np.asarray(other, getattr(input, "dtype", None))
+    return divided_down(xp, input, other)
+
+
+def no_derivative(name: str) -> Any:
+    """The rule of an op that takes part in the graph but cannot be differentiated."""
+
+    def refuse(g: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse
+
+
+floor_divide.vjp(input=no_derivative("floor_divide"), other=no_derivative("floor_divide"))
+
+
+@elementwise(
+    samples=samples(nonzero, two),
+    check=not_for("remainder_cpu", BOOL, COMPLEX),
+    node={"TT": "RemainderBackward1", "TN": "RemainderBackward0"},
+)
+def remainder(xp: Any, input: Array | Number, other: Array | Number) -> Array:
+    """What is left of a division rounded down: has the sign of the divisor, as Python's `%`."""
+    _refuse_zeros(np.asarray(other))
+    return xp.remainder(input, other)
+
+
+remainder.vjp(
+    input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="floor")
+)
+
+
+@elementwise(
+    samples=samples(nonzero, two),
+    check=not_for("fmod_cpu", BOOL, COMPLEX),
+    node={"TT": "FmodBackward1", "TN": "FmodBackward0"},
+)
+def fmod(xp: Any, input: Array, other: Array | Number) -> Array:
+    """What is left of a division rounded toward zero: has the sign of the dividend, as C's `fmod`."""
+    _refuse_zeros(np.asarray(other))
+    return xp.fmod(input, other)
+
+
+fmod.vjp(input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="trunc"))
+
+
+@elementwise(samples=samples(nonzero, one), promote="float")
+def reciprocal(xp: Any, input: Array) -> Array:
+    """One over every element."""
+    return xp.reciprocal(input)
+
+
+reciprocal.vjp(input=lambda g, out: g * -(out * out))
+
+
+# --------------------------------------------------------------------------------------------------------- powers
+
+
+def _check_pow(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    met = common_dtype(inputs)
+    if met is _BOOL:
+        raise unimplemented("pow", met)
+    exponent = inputs[1]
+    if met.category == INT and isinstance(exponent, (int, np.integer)) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _integer_power(xp: Any, base: Any, exponent: Any) -> Any:
+    """Powers of integers; a negative exponent leaves 0 of all but 1 and -1."""
+    if exponent.dtype.kind == "u" or not (exponent < 0).any():
+        return xp.power(base, exponent)
+    size = xp.power(base, xp.where(exponent < 0, exponent & 1, exponent))
+    return xp.where((exponent < 0) & (base != 1) & (base != -1), 0, size).astype(base.dtype)
+
+
+_SHORT_CUTS: dict[Any, Any] = {
+    0.5: lambda xp, x: xp.sqrt(x), -0.5: lambda xp, x: 1 / xp.sqrt(x), 1: lambda xp, x: xp.positive(x),
+    2: lambda xp, x: xp.square(x), 3: lambda xp, x: x * x * x, -1: lambda xp, x: xp.reciprocal(x),
+    -2: lambda xp, x: xp.reciprocal(x * x),
+}  # fmt: skip
+
+
+@elementwise(
+    samples=samples(
+        positive,
+        [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,)), *(((3, 4), n) for n in (0, 1, 2, 3, -1, 0.5, -0.5, 1.7)), (1.5, (3,))],
+    ),
+    check=_check_pow,
+    node={"TT": "PowBackward1", "TN": "PowBackward0", "NT": "PowBackward2"},
+)
+def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
+    """Power, element by element."""
+    if exponent.__class__ is int or exponent.__class__ is float:
+        short = _SHORT_CUTS.get(exponent)
+        if short is not None:
+            return short(xp, input)
+    elif getattr(input, "dtype", None) is not None and input.dtype.kind in "iu":
+        return _integer_power(xp, input, exponent)
+    elif exponent.ndim == 0:
+        short = _SHORT_CUTS.get(exponent[()])
+        if short is not None and exponent.dtype.kind == "f" and input.ndim:
+            return short(xp, input)
+    return xp.power(input, exponent)
+
+
+def _pull_base(g: Any, input: Any, exponent: Any) -> Any:
+    if isinstance(exponent, (int, float, complex)):
+        if exponent == 2:
+            return g * (2 * input)
+        return g * (exponent * input ** (exponent - 1)) if exponent != 0 else zeros_like(g)
+    return call("where", exponent == 0, zeros_like(g), g * (exponent * input ** (exponent - 1)))
+
+
+def _pull_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
+    if isinstance(input, (int, float, complex)):
+        if input == 0:
+            return call("where", exponent >= 0, zeros_like(g), g * (out * -math.inf))
+        return g * (out * _number_log(input))
+    ends = input == 0
+    ends = ends & (exponent.real >= 0 if _is_complex(exponent) else exponent >= 0)
+    return call("where", ends, zeros_like(g), g * (out * call("log", input)))
+
+
+def _is_complex(x: Any) -> bool:
+    return x.dtype.is_complex if isinstance(x, Tensor) else x.dtype.kind == "c"
+
+
+def _number_log(x: Any) -> Any:
+    if isinstance(x, complex):
+        return complex(np.log(x))
+    return math.log(x) if x > 0 else math.nan
+
+
+pow.vjp(input=_pull_base, exponent=_pull_exponent)
+
+
+@elementwise(samples=samples(real, one), node="Pow", promote="integer")
+def square(xp: Any, input: Array) -> Array:
+    """Every element times itself."""
+    return xp.square(input)
+
+
+square.vjp(input=lambda g, input: g * (2 * input))
+
+
+@elementwise(samples=samples(positive, one), promote="float")
+def sqrt(xp: Any, input: Array) -> Array:
+    """Square root of every element."""
+    return xp.sqrt(input)
+
+
+sqrt.vjp(input=lambda g, out: g / (2 * out))
+
+
+@elementwise(samples=samples(positive, one), promote="float")
+def rsqrt(xp: Any, input: Array) -> Array:
+    """One over the square root of every element."""
+    return 1 / xp.sqrt(input)
+
+
+rsqrt.vjp(input=lambda g, out: g * (-0.5 * (out * out * out)))
+
+
+alias(sub, "subtract")
+alias(mul, "multiply")
+alias(neg, "negative")
+alias(div, "divide", "true_divide")

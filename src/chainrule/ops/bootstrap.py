@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
-from chainrule.core.family import contraction, elementwise, general, reduction, view
+from chainrule.core.family import call, contraction, elementwise, general, view
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, method, spell
 from chainrule.core.samples import nonzero, positive, real, samples
@@ -15,52 +15,6 @@ from chainrule.core.shape import infer_size, make_size, normalize_dims
 from chainrule.core.tensor import LEAF, Extra, Tensor, fresh
 
 one: list[tuple[Any, ...]] = [((3, 4),), ((),)]
-
-
-@elementwise(samples=samples(real, one), promote="float")
-def exp(xp: Any, input: Array) -> Array:
-    """e to the power of every element."""
-    return xp.exp(input)
-
-
-exp.vjp(input=lambda g, out: g * out)
-
-
-def kept_shape(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
-    """The shape with the folded axes kept at size 1."""
-    axes = range(len(shape)) if dim is None or dim == () else normalize_dims(dim, len(shape))
-    return tuple(1 if i in axes else n for i, n in enumerate(shape))
-
-
-def unfold_axes(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
-    """Undo a reduction's change of shape: put the folded axes back, full size."""
-    return expand(view_op(g, shape=kept_shape(shape, dim)), size=shape)
-
-
-@reduction(linear=True, samples=samples(real, one, dim=[None], keepdim=[False, True]))
-def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
-    """Sum over the given axes, or over all."""
-    return xp.sum(input, axis=dim, keepdims=keepdim)
-
-
-sum.vjp(input=lambda g, input_shape, dim: unfold_axes(g, input_shape, dim))
-
-
-@reduction(linear=True, samples=samples(real, one, dim=[None], keepdim=[False, True]))
-def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
-    """Mean over the given axes, or over all."""
-    return xp.mean(input, axis=dim, keepdims=keepdim)
-
-
-mean.vjp(input=lambda g, input_shape, dim: unfold_axes(g / _count(input_shape, dim), input_shape, dim))
-
-
-def _count(shape: tuple[int, ...], dim: Any) -> int:
-    axes = range(len(shape)) if dim is None or dim == () else normalize_dims(dim, len(shape))
-    n = 1
-    for a in axes:
-        n *= shape[a]
-    return n
 
 
 @view(linear=True, name="view", node="View", spelled="")
@@ -82,7 +36,7 @@ def unexpand(g: Any, input_shape: tuple[int, ...]) -> Any:
     """Sum over what `expand` repeated."""
     lead = len(g.shape) - len(input_shape)
     ones = tuple(lead + i for i, n in enumerate(input_shape) if n == 1 and g.shape[lead + i] != 1)
-    g = sum(g, dim=(*range(lead), *ones)) if lead or ones else g
+    g = call("sum", g, dim=(*range(lead), *ones)) if lead or ones else g
     return reshape(g, input_shape)
 
 
@@ -133,19 +87,6 @@ def relu(xp: Any, input: Array) -> Array:
 
 
 relu.vjp(input=lambda g, out: g * (out > 0))
-
-
-@elementwise(samples=samples(positive, one), spelled="fmi")
-def pow(xp: Any, input: Array, exponent: Array | Number) -> Array:
-    """Power, element by element."""
-    return xp.square(input) if exponent.__class__ is int and exponent == 2 else xp.power(input, exponent)
-
-
-pow.vjp(
-    input=lambda g, input, exponent: g * (2.0 * input) if exponent.__class__ is int and exponent == 2
-    else g * exponent * input ** (exponent - 1),
-    exponent=lambda g, input, out: g * out * input,
-)
 
 
 @elementwise(promote="none", spelled="", name="to_dtype", node="ToCopy", linear=True)

@@ -1,0 +1,185 @@
+"""Straight-line code for the ops that autograd.bind's pattern does not fit: views, and ops on a list of tensors.
+
+A view shares its input's memory: it gets the store of its input and a link to its base. Its parameters are checked to be
+plain ints here, on the fast path; anything else (a list, a dtype, a NumPy integer, names) goes to the declaration's
+`parse`, which calls the op again with plain ones.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from chainrule.autograd.nodes import Layout, tuple_text
+from chainrule.core.op import Op
+from chainrule.core.tensor import Tensor
+
+__all__ = ["as_int", "list_source", "listed", "replain", "view_source"]
+
+
+# ------------------------------------------------------------------------------------------------------------- views
+
+
+def view_source(op: Op) -> str:
+    """The text of a view op's public function."""
+    (x,) = op.inputs
+    lines = [f"def {op.name}({_view_signature(op)}):", *_guard(op)]
+    params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params[1:]) + "}"
+    lines.append(f"if LISTENING or {x}.__class__ not in PLAIN: return door(op, ({x},), {params})")
+    args = ", ".join([f"r_{x}", *(p if at < op.keyword_from else f"{p}={p}" for at, p in enumerate(op.params) if at)])
+    lines += [f"r_{x} = {x}.raw", f"r = forward(xp, {args})"]
+    lines += _shared(op, x) if op.family.shares else _linked(op, x, params)
+    return "\n    ".join(lines) + "\n"
+
+
+def _view_signature(op: Op) -> str:
+    parts = [op.inputs[0]]
+    for at, name in enumerate(op.params):
+        if at == 0:
+            continue
+        if name == op.spread:
+            return ", ".join([*parts, f"*{name}", "**named"])
+        if at == op.keyword_from:
+            parts.append("*")
+        parts.append(f"{name}=D_{name}" if name in op.defaults else name)
+    return ", ".join(parts)
+
+
+def _guard(op: Op) -> list[str]:
+    """Hand everything that is not plain to `parse`."""
+    x, notes, spread = op.inputs[0], op.forward.__annotations__, op.spread
+    if spread:
+        return [
+            f"if named: return parse({x}, *{spread}, **named)",
+            f"if len({spread}) == 1 and {spread}[0].__class__ is not int:",
+            f"    {spread} = {spread}[0]",
+            f"    if {spread}.__class__ is not tuple and {spread}.__class__ is not Size: return parse({x}, {spread})",
+        ]
+    ints = [p for p in op.params[1:] if notes.get(p) == "int"]
+    if not ints and op.parse is None:
+        return []
+    odd = [f"{p}.__class__ is not int" for p in ints]
+    given = ", ".join(f"{p!r}: {p}" for p in op.params)
+    again = f"parse({', '.join(f'{p}={p}' for p in op.params)})" if op.parse else f"replain(op, {{{given}}})"
+    return [f"if {' or '.join(odd)}: return {again}"] if odd else []
+
+
+def replain(op: Op, given: dict[str, Any]) -> Any:
+    """Call a view op again with its int parameters made plain ints."""
+    notes = op.forward.__annotations__
+    for at, name in enumerate(op.params):
+        if notes.get(name) == "int":
+            given[name] = as_int(op.name, name, at + 1, given[name])
+    return op.fn.public(**given)
+
+
+def as_int(title: str, name: str, position: int, value: Any) -> int:
+    """An int argument from whatever counts as one."""
+    if not isinstance(value, (float, str)):
+        try:
+            return int(operator.index(value))
+        except TypeError:
+            pass
+    raise TypeError(
+        f"{title}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}"
+    )
+
+
+def _record(op: Op, kind: str, edge: str) -> list[str]:
+    lay = Layout(op, kind, False)
+    return [
+        f"    node = new(C_{kind})", f"    node.edges = {edge}",
+        f"    node.saved = {tuple_text(lay.saved('r_'))}", "    node.checks = node.hooks = None", "    node.key = tick()",
+        "    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back",
+        "    node.code = f.f_code", "    node.lasti = f.f_lasti",
+    ]  # fmt: skip
+
+
+def _linked(op: Op, x: str, params: str) -> list[str]:
+    many = op.outs == "many"
+    lines = [f"v = {x}.view", f"if v is not None: refresh({x})", f"e = {x}.edge", "quiet = QUIET and not here().grad"]
+    lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
+    if op.pulls:
+        lines += [f"elif quiet: cut = cut_here('no_grad', {x})", "else:", f"    if e is LEAF: e = accumulator({x})"]
+        lines += _record(op, "T", "(e,)")
+    else:
+        lines.append(f"else: cut = cut_here('{op.name} has no derivative', {x})")
+    if many:
+        lines += ["    node.outputs = max(2, len(r))", "    node.__dict__['metas'] = metas = []", f"    d = {x}.dtype"]
+    lines += [f"s = {x}.store", f"if s is None: s = {x}.store = Store()"]
+    return [*lines, *(_outputs(op, x) if many else _output(x, params))]
+
+
+def _output(x: str, params: str) -> list[str]:
+    return [
+        "t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None", "t.cut = cut", "t.store = s",
+        "t.view = w = new(View)", f"step = (op, {params}, r_{x}.shape)", "w.version = s.version",
+        f"if v is None: w.base = {x}; w.chain = (step,); w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
+        "else: w.base = v.base; w.chain = (*v.chain, step); w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
+    ]  # fmt: skip
+
+
+def _outputs(op: Op, x: str) -> list[str]:
+    params = ", ".join(f"{p!r}: {p}" for p in op.params[1:])
+    return [
+        f"if v is None: base = {x}; chain = ()", "else: base = v.base; chain = v.chain",
+        "kind = 'NO_GRAD_MODE' if quiet else 'MULTI_OUTPUT_NODE'", "ts = []",
+        "for i, r in enumerate(r):",
+        "    t = new(Tensor)", "    t.raw = r", "    t.extra = None", "    t.cut = cut", "    t.store = s",
+        "    if node is None: t.edge = None",
+        "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
+        "        metas.append((r.shape, d))",
+        "    t.view = w = new(View)", "    w.base = base", "    w.version = s.version", "    w.kind = kind",
+        f"    w.chain = (*chain, (op, {{{params}, '__output__': i}}, r_{x}.shape))", "    ts.append(t)", "return tuple(ts)",
+    ]  # fmt: skip
+
+
+def _shared(op: Op, x: str) -> list[str]:
+    return [
+        "t = new(Tensor)", "t.raw = r", "t.edge = t.view = t.extra = None", f"s = {x}.store",
+        f"if s is None: s = {x}.store = Store()", "t.store = s", f"if {x}.view is not None: refresh({x})",
+        f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r}, {x})", "return t",
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- lists of tensors
+
+
+def list_source(op: Op, lines: list[str]) -> str:
+    """The text of the public function of an op whose input is a list of tensors of one dtype."""
+    (xs,) = op.inputs
+    lines = [*lines[:1], *(line.strip() for line in lines[1:])]
+    params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params[1:]) + "}"
+    slow = f"return door(op, listed(op, {xs}), {params}, out)"
+    lay = Layout(op, "V", False) if op.pulls else None
+    if lay is not None and (lay.inputs or lay.outs):
+        return "\n    ".join([*lines, slow]) + "\n"
+    lines += [f"if LISTENING or out is not None or {xs}.__class__ not in LISTS or not {xs}: {slow}"]
+    lines += ["raws = []", "dtypes = set()", "edges = []", "wants = cut = None", f"for t in {xs}:"]
+    lines += ["    if t.__class__ not in PLAIN: " + slow, "    raws.append(r := t.raw)", "    dtypes.add(r.dtype)"]
+    lines += ["    if t.view is not None: refresh(t)", "    e = t.edge", "    if e is None: cut = cut or t.cut", "    else:"]
+    lines += ["        wants = True", "        if e is LEAF: e = accumulator(t)", "    edges.append(e)"]
+    lines += [f"if len(dtypes) != 1 or (r.dtype is not F32 and r.dtype is not F64): {slow}"]
+    lines += [f"r = forward(xp, *raws{''.join(f', {p}={p}' for p in op.params[1:])})"]
+    lines += ["t = new(Tensor)", "t.raw = r", "t.view = t.store = t.extra = t.edge = None"]
+    return "\n    ".join([*lines, *_list_record(op, xs, lay), "return t"]) + "\n"
+
+
+def _list_record(op: Op, xs: str, lay: Layout | None) -> list[str]:
+    if lay is None:
+        return [f"t.cut = cut if wants is None else cut_here('{op.name} has no derivative', t)"]
+    lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad', t)", "else:"]
+    body = ["t.edge = node = new(C_V)", "t.cut = None", "node.edges = tuple(edges)"]
+    body += [f"{xs}_shape = tuple([x.shape for x in raws])"] if lay.shapes else []
+    body += [f"node.saved = {tuple_text(lay.unpacked())}", "node.checks = node.hooks = None", "node.key = tick()"]
+    body += ["f = getframe(1)", "while INSIDE[f.f_code.co_filename]: f = f.f_back"]
+    return [*lines, *("    " + line for line in [*body, "node.code = f.f_code", "node.lasti = f.f_lasti"])]
+
+
+def listed(op: Op, xs: Any) -> tuple[Any, ...]:
+    """The list argument of a variadic op as a tuple, or PyTorch's refusal."""
+    if isinstance(xs, Tensor) or not isinstance(xs, (tuple, list)):
+        raise TypeError(
+            f"{op.name}(): argument '{op.inputs[0]}' (position 1) must be tuple of Tensors, not {type(xs).__name__}"
+        )
+    return tuple(xs)

@@ -1,0 +1,85 @@
+"""What a user may ask of a node that an op recorded: `_saved_self`, `_raw_saved_result`, shapes of its outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.autograd.node import Node
+from chainrule.autograd.saved import SavedTensor, opened, recover, verify
+from chainrule.core.dtype import OF_NUMPY, dtype as DType, result_type
+from chainrule.core.shape import broadcast_shapes
+from chainrule.core.tensor import Tensor
+
+__all__ = ["OpNode"]
+
+# PyTorch's name of a saved value -> ours; the rest are called alike.
+_OURS = {"self": "input", "result": "out", "self_sym_sizes": "input_shape", "self_sizes": "input_shape"}
+
+
+class OpNode(Node):
+    """A node recorded by an op. Its class says, in `layout`, what it keeps."""
+
+    __slots__ = ()
+
+    op: Any
+    layout: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """PyTorch's `_saved_<name>` and `_raw_saved_<name>`."""
+        if name.startswith("_saved_"):
+            return self._saved_value(name, name[7:])
+        if name.startswith("_raw_saved_"):
+            return self._raw_saved_value(name, name[11:])
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+    def _place(self, asked: str, name: str) -> tuple[int, int | None]:
+        """Where in `saved` a value is, and which of the outputs if it is one."""
+        names = self.layout.unpacked()
+        ours = name if name in names else _OURS.get(name, name)
+        if ours in names and ours not in ("outs", "store", "version"):
+            return names.index(ours), None
+        outs = self.op.outs if isinstance(self.op.outs, tuple) else ("out",)
+        if ours.startswith("result") and ours[6:].isdigit():
+            ours = outs[int(ours[6:])] if int(ours[6:]) < len(outs) else ours
+        if ours in outs and "outs" in names:
+            return names.index("outs"), outs.index(ours)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {asked!r}")
+
+    def _saved_value(self, asked: str, name: str) -> Any:
+        at, index = self._place(asked, name)
+        if index is not None:
+            return opened(self, at)[at][index].unpack(self)
+        saved = self.saved
+        value = (saved if saved.__class__ is tuple else recover(self))[at]
+        if isinstance(value, Tensor):
+            verify(self)
+        return value
+
+    def _raw_saved_value(self, asked: str, name: str) -> Any:
+        at, index = self._place(asked, name)
+        entry = opened(self, self.layout.outs_at())[at]
+        if index is not None:
+            return entry[index]
+        if isinstance(entry, SavedTensor) or (entry.__class__ is tuple and entry and isinstance(entry[0], SavedTensor)):
+            return entry
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {asked!r}")
+
+    def metas(self) -> list[tuple[Any, DType] | None] | None:
+        """Of several outputs the node keeps note; of one, what it saved may tell."""
+        found = Node.metas(self)
+        if found is not None or self.saved.__class__ is not tuple:
+            return found
+        names, outs_at = self.layout.unpacked(), self.layout.outs_at()
+        if outs_at is not None:
+            raw = self.saved[outs_at][self.op.differentiable[0]]
+            return [(raw.shape, raw.dtype if isinstance(raw, Tensor) else OF_NUMPY[raw.dtype])]
+        return self._broadcast_meta(dict(zip(names, self.saved))) if self.op.family.diagonal else None
+
+    def _broadcast_meta(self, saved: dict[str, Any]) -> list[tuple[Any, DType] | None] | None:
+        """An elementwise op that kept an input, or the shapes of all, knows its output's shape."""
+        tensors = [t for t in saved.values() if isinstance(t, Tensor)]
+        shapes = [saved[f"{n}_shape"] for n in self.layout.shapes] or [t.shape for t in tensors[:1]]
+        found = [saved[f"{n}_dtype"] for n in self.layout.dtypes] or [t.dtype for t in tensors[:1]]
+        if not shapes or not found:
+            return None
+        return [(broadcast_shapes(*shapes), result_type((d, "dim") for d in found))]

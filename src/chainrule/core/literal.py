@@ -1,0 +1,214 @@
+"""From data as people write it (numbers, nested lists, ranges, arrays) to an array.
+
+Two ways: rows of plain Python numbers go to NumPy as they are; everything else (NumPy scalars, arrays or tensors inside
+lists, sequences of other classes) is walked element by element, as slow as it looks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.config import settings
+from chainrule.core import dtype as dtypes
+from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.tensor import Tensor
+
+__all__ = ["SUPPORTED", "array_of", "cast_number", "check_array"]
+
+SUPPORTED = (
+    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+)
+_PLAIN = {float, int, bool, complex}
+_ROWS = {list, tuple}
+
+
+def array_of(data: Any, dtype: DType | None) -> Any:
+    """A new array with the data, in `dtype` or in the type the data suggest."""
+    if isinstance(data, np.ndarray):
+        return _copied(check_array(data), dtype)
+    kinds: set[type] = set()
+    if data.__class__ in _PLAIN:
+        kinds.add(data.__class__)
+    elif data.__class__ in _ROWS:
+        _gather(data, kinds)
+    else:
+        kinds.add(object)
+    if not kinds <= _PLAIN:
+        data, found = _walked(data)
+    else:
+        found = _suggested(kinds)
+    want = found if dtype is None else dtype
+    return _filled(data, want)
+
+
+def _copied(array: Any, dtype: DType | None) -> Any:
+    want = array.dtype if dtype is None else dtype.numpy
+    return np.array(array, dtype=want, copy=True, order="C", subok=False)
+
+
+def check_array(array: Any) -> Any:
+    """An ndarray whose dtype a tensor can have."""
+    if array.dtype not in OF_NUMPY:
+        if array.dtype.newbyteorder("=") in OF_NUMPY:
+            raise ValueError(
+                "given numpy array has byte order different from the native byte order. "
+                "Conversion between byte orders is currently not supported."
+            )
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: {SUPPORTED}."
+        )
+    return array
+
+
+def _gather(rows: Any, kinds: set[type]) -> None:
+    """The classes of all leaves of nested lists."""
+    here = set(map(type, rows))
+    nested = here & _ROWS
+    kinds |= here - _ROWS
+    if nested:
+        if len(here) > len(nested):
+            kinds.add(object)  # ragged: numbers beside lists
+            return
+        for row in rows:
+            _gather(row, kinds)
+
+
+def _suggested(kinds: set[type]) -> DType:
+    if complex in kinds:
+        return dtypes.default_complex_dtype()
+    if float in kinds or not kinds:
+        return settings.default_dtype
+    return dtypes.int64 if int in kinds else dtypes.bool_
+
+
+def _filled(data: Any, want: DType) -> Any:
+    """Nested lists of Python numbers as an array."""
+    target = want.numpy
+    try:
+        if target.kind in "iub":
+            return _whole_numbers(data, target)
+        if target.kind == "V":
+            return np.array(data, dtype=np.float32).astype(target)
+        with np.errstate(over="ignore"):
+            return np.array(data, dtype=target)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _explained(data, want, error) from None
+
+
+def _whole_numbers(data: Any, target: np.dtype[Any]) -> Any:
+    if target.kind == "b":
+        return np.array(data).astype(target)
+    try:
+        return np.array(data, dtype=target)
+    except OverflowError:
+        wide = np.array(data, dtype=np.int64)
+        if target.kind != "u" or target.itemsize == 8 or wide.max() > np.iinfo(target).max:
+            raise
+        return wide.astype(target)
+
+
+def _explained(data: Any, want: DType, error: Exception) -> Exception:
+    """NumPy's refusal in PyTorch's words."""
+    try:
+        _check_rows(data, _shape(data), 0)
+    except (ValueError, TypeError) as ragged:
+        return ragged
+    if isinstance(error, OverflowError) or "NaN" in str(error):
+        if want is dtypes.int64:
+            return ValueError("Overflow when unpacking long long")
+        return RuntimeError(f"value cannot be converted to type {want.name} without overflow")
+    if "complex" in str(error):
+        return TypeError("must be real number, not complex")
+    return error
+
+
+def _shape(data: Any) -> tuple[int, ...]:
+    """The shape that the first elements suggest."""
+    shape = []
+    while isinstance(data, (list, tuple)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _check_rows(data: Any, shape: tuple[int, ...], at: int) -> None:
+    if at == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
+        return
+    if not isinstance(data, (list, tuple)):
+        raise TypeError("not a sequence")
+    if len(data) != shape[at]:
+        raise ValueError(f"expected sequence of length {shape[at]} at dim {at} (got {len(data)})")
+    for row in data:
+        _check_rows(row, shape, at + 1)
+
+
+# ------------------------------------------------------------------------------------------------- the slow way
+
+
+def _walked(data: Any) -> tuple[Any, DType]:
+    """Nested lists of Python numbers, and the type that all leaves promote to."""
+    found: list[DType] = []
+    plain = _plain(data, found, 0)
+    if not found:
+        return plain, settings.default_dtype
+    want = found[0]
+    for each in found[1:]:
+        want = dtypes.promote_types(want, each)
+    return plain, want
+
+
+def _plain(data: Any, found: list[DType], depth: int) -> Any:
+    kind = data.__class__
+    if kind in _PLAIN:
+        found.append(dtypes.scalar_dtype(data))
+        return data
+    if isinstance(data, Tensor):
+        found.append(data.dtype)
+        return data.tolist()  # type: ignore[attr-defined]
+    if isinstance(data, (np.ndarray, np.generic)):
+        return _from_numpy(data, found, depth)
+    if isinstance(data, (str, bytes)):
+        if depth:
+            raise ValueError(f"too many dimensions '{kind.__name__}'")
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if isinstance(data, dict) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+        return _number_like(data, found)
+    return [_plain(data[i], found, depth + 1) for i in range(len(data))]
+
+
+def _from_numpy(data: Any, found: list[DType], depth: int) -> Any:
+    check_array(data)
+    double = depth and isinstance(data, np.float64)  # in a list it is a Python float
+    found.append(settings.default_dtype if double else OF_NUMPY[data.dtype])
+    return data.tolist()
+
+
+def _number_like(data: Any, found: list[DType]) -> Any:
+    for kind in (bool, int, float, complex):
+        if isinstance(data, kind):
+            found.append(dtypes.scalar_dtype(data))
+            return data
+    if hasattr(data, "__index__"):
+        found.append(dtypes.int64)
+        return data.__index__()
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def cast_number(value: Any, dtype: DType) -> Any:
+    """A Python number as a 0-d array, refused if it does not fit."""
+    if dtype.category == 1 and not isinstance(value, (bool, int)):
+        value = int(value) if not isinstance(value, complex) else value
+    if dtype.category == 2 and isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
+        value = value.real
+    return _filled(value, dtype)
+
+
+_C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}

@@ -1,0 +1,154 @@
+"""What reductions, scans and sorts share: the axes a `dim` means, the way back from a folded shape, and the pair
+`picked`/`placed` that reads and writes values at positions along one axis.
+
+All of these are formulas for rules: they take bare arrays or tensors.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import NARROW
+from chainrule.core.family import call, indexing
+from chainrule.core.op import Array
+from chainrule.core.samples import integers, real, samples
+from chainrule.core.samples import Drawn
+from chainrule.core.shape import normalize_dim, normalize_dims
+from chainrule.core.tensor import Tensor
+
+__all__ = [
+    "axes_of", "chosen", "count", "kept", "masked", "narrowed", "picked", "placed", "rank_of", "restored", "unfolded", "widened_dtype",
+]  # fmt: skip
+
+
+def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
+    """The axes a user's `dim` means; None and () mean all."""
+    if dim is None:
+        return tuple(range(rank))
+    try:
+        axes = normalize_dims(dim, rank)
+    except TypeError:
+        raise TypeError(f"argument 'dim' must be int or tuple of ints, not {type(dim).__name__}") from None
+    return axes if axes or isinstance(dim, int) else tuple(range(rank))
+
+
+def rank_of(x: Any) -> int:
+    return len(x.shape)
+
+
+def count(shape: tuple[int, ...], dim: Any) -> int:
+    """How many elements fold into one."""
+    if dim is None:
+        return prod(shape)
+    return prod([shape[a] for a in axes_of(dim, len(shape))]) if shape else 1
+
+
+def kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """The shape with the folded axes kept at size 1."""
+    axes = axes_of(dim, len(shape))
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def restored(x: Any, shape: tuple[int, ...], dim: Any) -> Any:
+    """A folded value with the folded axes back, at size 1, so that it lines up with what was folded."""
+    want = (1,) * len(shape) if dim is None else kept(shape, dim)
+    if not isinstance(x, Tensor):
+        return x if dim is None and not np.ndim(x) else np.reshape(x, want)
+    return x if tuple(x.shape) == want else call("view", x, shape=want)
+
+
+def unfolded(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
+    """Undo a fold's change of shape: the folded axes back, at full size.
+
+    On arrays the result is g's own memory, seen with stride 0: consumers broadcast over it, and nothing is copied.
+    """
+    if isinstance(g, Tensor):
+        return call("expand", restored(g, shape, dim), size=tuple(shape))
+    if not np.ndim(g):
+        return np.ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
+    return np.broadcast_to(np.reshape(g, kept(shape, dim)), shape)
+
+
+def masked(where: Any, x: Any) -> Any:
+    """`x` where the condition holds, else 0."""
+    if isinstance(x, Tensor) or isinstance(where, Tensor):
+        return call("where", where, x, 0.0)
+    return np.where(where, x, x.dtype.type(0))
+
+
+def chosen(where: Any, x: Any, other: Any) -> Any:
+    """`x` where the condition holds, else `other`."""
+    if isinstance(x, Tensor) or isinstance(where, Tensor) or isinstance(other, Tensor):
+        return call("where", where, x, other)
+    return np.where(where, x, other)
+
+
+def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype to accumulate in."""
+    return np.dtype(np.float32) if dtype in NARROW else dtype
+
+
+def narrowed(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A result in the dtype it is to have."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+# ------------------------------------------------------------------------------------------- positions on an axis
+
+
+def _lined_up(values: tuple[Any, ...], batched: tuple[bool, ...], size: int) -> list[Any]:
+    """All values with the batch axis in front."""
+    shapes = [tuple(v.shape) for v in values]
+    return [v if b else call("expand", v, size=(size, *s)) for v, b, s in zip(values, batched, shapes)]
+
+
+def _picked_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, index = _lined_up(values, batched, size)
+    rank = rank_of(x) - 1
+    return x if rank == 0 else picked(x, index, **{**params, "dim": 1 + params["dim"] % rank})
+
+
+def _placed_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, index = _lined_up(values, batched, size)
+    rank = len(params["shape"])
+    if rank == 0:
+        return x
+    shape = (size, *params["shape"])
+    return placed(x, index, **{**params, "shape": shape, "dim": 1 + params["dim"] % rank})
+
+
+_rows: list[tuple[Any, ...]] = [((3, 4), Drawn(integers(3), 2, 4)), ((), Drawn(integers(1)))]
+
+
+@indexing(linear=True, spelled="", vmap=_picked_batch, samples=samples(real, _rows, dim=[0]))
+def picked(xp: Any, input: Array, index: Array, *, dim: int, unique: bool = False) -> Array:
+    """The values at `index` along `dim`; elsewhere `index` has the input's shape. `unique`: no position twice."""
+    return xp.take_along_axis(input, index, dim) if input.ndim else input
+
+
+@indexing(linear=True, spelled="", vmap=_placed_batch)
+def placed(xp: Any, input: Array, index: Array, *, dim: int, shape: tuple[int, ...], unique: bool = False) -> Array:
+    """Zeros of the given shape with the input added at `index` along `dim`: the transpose of `picked`."""
+    if not shape:
+        return input
+    out = xp.zeros(shape, input.dtype)
+    if not unique:
+        return xp.scatter.scatter_add(out, dim, index, input)
+    xp.put_along_axis(out, index, input, dim)
+    return out
+
+
+picked.vjp(
+    input=lambda g, index, input_shape, dim, unique: placed(
+        g, index, dim=dim, shape=tuple(input_shape), unique=unique
+    )
+)
+placed.vjp(input=lambda g, index, dim, unique: picked(g, index, dim=dim, unique=unique))
+
+
+def one_axis(dim: int, rank: int) -> int:
+    """A user's single `dim`, from the front."""
+    return normalize_dim(dim, rank)

@@ -1,0 +1,77 @@
+"""Which dtypes an op takes, and how it refuses the others: checks that declarations carry (`check=`).
+
+A check sees the inputs and parameters of calls with unusual dtypes, before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, dtype as DType
+from chainrule.core.family import common_dtype, is_number
+from chainrule.core.tensor import Tensor
+
+__all__ = ["Check", "both", "no_complex", "not_for", "only", "same_dtype", "unimplemented"]
+
+Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
+
+_NAMES = {
+    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int",
+    "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double",
+    "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(dtype: DType) -> str:
+    """The type's name in C++, which some messages use."""
+    return _NAMES.get(dtype.title, dtype.title)
+
+
+def unimplemented(kernel: str, dtype: DType) -> NotImplementedError:
+    """The error of a kernel that has no version for a dtype."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.title}'")
+
+
+def not_for(kernel: str, *categories: int) -> Check:
+    """Refuse a result in one of these categories; `kernel` is the name that the message gives."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        met = common_dtype(inputs)
+        if met.category in categories:
+            raise unimplemented(kernel, met)
+
+    return check
+
+
+def only(kernel: str, *categories: int) -> Check:
+    """Refuse a result in any other category."""
+    return not_for(kernel, *({BOOL, INT, FLOAT, COMPLEX} - set(categories)))
+
+
+def no_complex(message: str, error: type[Exception] = RuntimeError) -> Check:
+    """Refuse complex inputs, in the op's own words."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        if any(isinstance(t, Tensor) and t.dtype.is_complex for t in inputs):
+            raise error(message)
+
+    return check
+
+
+def both(*checks: Check) -> Check:
+    """All of these."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        for each in checks:
+            each(inputs, params)
+
+    return check
+
+
+def same_dtype(inputs: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    """Refuse tensors whose dtype is not that of the first."""
+    first = inputs[0].dtype
+    for t, name in zip(inputs, names):
+        if not is_number(t) and t.dtype is not first:
+            raise RuntimeError(f"expected dtype {c_name(first)} for `{name}` but got dtype {c_name(t.dtype)}")
