@@ -6,6 +6,6 @@ from chainrule.autograd import bind as _bind
 from chainrule.autograd.modes import no_grad
 from chainrule.core.public import publish as _publish
 from chainrule.core.tensor import Tensor
-from chainrule.ops import arithmetic, bootstrap, facts, methods
+from chainrule.ops import arithmetic, bootstrap, create, exponential, facts, methods
 
 _publish("f", globals())

@@ -96,31 +96,3 @@ def to_dtype(xp: Any, input: Array, *, dtype: DType) -> Array:
 
 
 to_dtype.vjp(input=lambda g: g)
-
-
-@general(spelled="fm")
-def ones_like(xp: Any, input: Array) -> Array:
-    """Ones of the same shape."""
-    return xp.ones_like(input)
-
-
-@general(spelled="fm")
-def zeros_like(xp: Any, input: Array) -> Array:
-    """Zeros of the same shape."""
-    return xp.zeros_like(input)
-
-
-def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of the data."""
-    raw = np.array(data)
-    if dtype is None and raw.dtype == np.float64:
-        raw = raw.astype(np.float32)
-    elif dtype is not None:
-        raw = raw.astype(dtype.numpy)
-    t = fresh(raw)
-    if requires_grad:
-        t.requires_grad_()  # type: ignore[attr-defined]
-    return t
-
-
-spell("tensor", tensor, "f")

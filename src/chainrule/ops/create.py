@@ -23,17 +23,17 @@ from chainrule.core.device import as_device, device as Device
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
 from chainrule.core.family import Creation
 from chainrule.core.function_protocol import override
-from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from chainrule.core.layout import contiguous_format, preserve_format, strided
 from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.op import Array
 from chainrule.core.public import spell
-from chainrule.core.shape import dense_strides, is_non_overlapping_and_dense, make_size, strides_for
+from chainrule.core.shape import dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Tensor
 
 __all__ = ["allocate", "creation", "dtype_from", "filled", "made", "place", "read_size", "tensor", "write_to"]
 
 _new = object.__new__
-F32, F64, I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+F32 = np.dtype(np.float32)
 
 
 # ------------------------------------------------------------------------------------------------- shared pieces
@@ -703,20 +703,7 @@ def _powers(base: float, a: Any, b: Any, steps: int, kind: DType) -> Any:
 # -------------------------------------------------------------------------------------- in the likeness of others
 
 
-_like_family = Creation().decorate
-
-
-def _like_vmap(values: Any, batched: Any, size: int, params: Any) -> Any:
-    return REGISTRY_FN["like"](values[0], **params)
-
-
-@_like_family(spelled="", name="creation_like", vmap=_like_vmap)
-def _like(xp: Any, input: Array, *, fill: Any, dtype: DType | None, device: Any, format: Any) -> Array:
-    """An array in the shape of another."""
-    return like_array(input, fill, dtype, device, format)
-
-
-REGISTRY_FN = {"like": _like}
+_pattern = Creation().decorate
 
 
 def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any) -> Any:
@@ -737,26 +724,45 @@ def _same_order(x: Any, kind: Any, where: Device, fill: Any) -> Any:
     return by_strides(x.shape, tuple(s * kind.itemsize for s in steps), kind, where, fill)
 
 
-def _alike(name: str, input: Any, fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: bool, memory_format: Any) -> Tensor:  # fmt: skip
+def _behind(op_fn: Any, public: Any, array: Callable[..., Any]) -> Any:
+    """Put the user's function in front of a pattern op: rules may call it on arrays too."""
+
+    def fn(input: Any, *args: Any, **params: Any) -> Any:
+        return public(input, *args, **params) if isinstance(input, Tensor) else array(input, *args, **params)
+
+    fn.op, fn.public, fn.door = op_fn.op, public, op_fn.public  # type: ignore[attr-defined]
+    op_fn.op.fn = fn
+    return fn
+
+
+def _alike(op_fn: Any, input: Any, fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: bool, memory_format: Any, **more: Any) -> Tensor:  # fmt: skip
     """The common end of the `*_like` functions."""
+    name = op_fn.__name__
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    check_options(name, layout, pin_memory)
+    if layout is not None or pin_memory:
+        check_options(name, layout, pin_memory)
     kind = None if dtype is None else dtype_from(dtype, name)
     where = None if device is None else place(device)
     if input.__class__ in PLAIN and not (LISTENING and here().stack):
         return made(like_array(input.raw, fill, kind, where, memory_format), requires_grad)
-    t: Tensor = _like.public(input, fill=fill, dtype=kind, device=where, format=memory_format)
+    t: Tensor = op_fn.public(input, **more, dtype=kind, device=where, memory_format=memory_format)
     t.cut = None
     return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
 
 
 def _patterned(name: str, fill: Any, doc: str) -> Any:
     def fn(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
-        return _alike(name, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
+        return _alike(op_fn, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
-    fn.__name__, fn.__doc__ = name, doc
-    return creation()(fn)
+    def forward(xp: Any, input: Array, *, dtype: DType | None = None, device: Any = None, memory_format: Any = None) -> Array:
+        return like_array(input, fill, dtype, device, memory_format)
+
+    fn.__name__ = forward.__name__ = name
+    fn.__doc__ = forward.__doc__ = doc
+    op_fn = _pattern(forward, spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))
+    public = creation()(fn)
+    return _behind(op_fn, public, lambda x: like_array(x, fill, None, None, None))
 
 
 zeros_like = _patterned("zeros_like", 0, "Zeros in the shape of another tensor.")
@@ -764,16 +770,22 @@ ones_like = _patterned("ones_like", 1, "Ones in the shape of another tensor.")
 empty_like = _patterned("empty_like", None, "An uninitialised tensor in the shape of another.")
 
 
+@_pattern(spelled="", name="full_like", vmap=lambda values, batched, size, params: full_like(values[0], **params))
+def _full_like(xp: Any, input: Array, *, fill_value: Any, dtype: DType | None = None, device: Any = None, memory_format: Any = None) -> Array:  # fmt: skip
+    """One value everywhere, in the shape of another tensor."""
+    return like_array(input, fill_value, dtype, device, memory_format)
+
+
 @creation()
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     kind = input.dtype if dtype is None else dtype_from(dtype, "full_like")
     value = cast_number(_fill_value(fill_value, "full_like"), kind)[()]
-    return _alike("full_like", input, value, kind, layout, device, pin_memory, requires_grad, memory_format)
+    return _alike(_full_like, input, value, kind, layout, device, pin_memory, requires_grad, memory_format, fill_value=value)
 
 
-@_like_family(spelled="", name="creation_new", vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}))  # fmt: skip
-def _new_filled(xp: Any, input: Array, *, size: tuple[int, ...], fill: Any, dtype: DType | None, device: Any) -> Array:
+@_pattern(spelled="", name="new_filled", vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}))  # fmt: skip
+def _new_filled(xp: Any, input: Array, *, size: tuple[int, ...], fill: Any, dtype: DType | None = None, device: Any = None) -> Array:  # fmt: skip
     """An array of any shape, in the dtype and on the device of another."""
     return new_array(input, size, fill, dtype, device)
 
@@ -844,5 +856,3 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
     raw = array_of(data, kind)
     return made(raw if where is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 
-
-_ = (channels_last, channels_last_3d, F64, I64, make_size)
