@@ -9,7 +9,7 @@ from chainrule.autograd.forward import set_tangent, tangent_of
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule.func.interpreters import Level
+from chainrule.func.interpreters import Level, lowered_aux
 
 __all__ = ["jvp"]
 
@@ -18,14 +18,16 @@ def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
     """`func(*primals)` and the directional derivative along `tangents`."""
-    flat, spec = _checked(primals, "primals")
-    ts, tangent_spec = _checked(tangents, "tangents")
+    if not isinstance(primals, tuple):
+        raise RuntimeError(_not_a_tuple("primals"))
+    spec, tangent_spec = tree_flatten(primals)[1], tree_flatten(tangents)[1]
     if spec != tangent_spec:
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
             "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
             f"{spec} and tangents with structure {tangent_spec}"
         )
+    flat, ts = _checked(primals, "primals"), _checked(tangents, "tangents")
     level = Level(grad=False, dual=True)
     with level.entered():
         duals = [_dual(level, x, t) for x, t in zip(flat, ts)]
@@ -34,7 +36,7 @@ def jvp(
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
                 raise RuntimeError(
-                    "jvp_fn(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                    "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True"
                 )
             out, aux = out
         outs, out_spec = tree_flatten(out)
@@ -42,23 +44,23 @@ def jvp(
     values = [level.lower(t) for t in outs]
     answers = [_tangent(level, t, v, strict) for t, v in zip(outs, values)]
     result = (tree_unflatten(values, out_spec), tree_unflatten(answers, out_spec))
-    return (*result, tree_map(level.lower, aux)) if has_aux else result
+    return (*result, tree_map(lambda t: lowered_aux(level, t), aux)) if has_aux else result
 
 
-def _checked(given: Any, name: str) -> tuple[list[Any], Any]:
-    if not isinstance(given, tuple):
-        raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
-    flat, spec = tree_flatten(given)
+def _not_a_tuple(name: str) -> str:
+    return f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals)."
+
+
+def _checked(given: Any, name: str) -> list[Any]:
+    flat = tree_flatten(given)[0]
     if not flat:
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be non-empty, got: {given}")
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to contain at least one Tensor, got: {given}")
     for x in flat:
         if not isinstance(x, Tensor):
             raise RuntimeError(
-                f"jvp(f, primals, tangents): Expected {name} to be Tensors (or pytrees of Tensors), got {type(x)}"
+                f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(x)} among them"
             )
-    return flat, spec
+    return flat
 
 
 def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
@@ -79,7 +81,7 @@ def _check_outputs(outs: list[Any]) -> None:
     for t in outs:
         if not isinstance(t, Tensor):
             raise RuntimeError(
-                f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported type {type(t)}"
+                f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type {type(t)}"
             )
 
 

@@ -22,7 +22,7 @@ from chainrule.core.family import call
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
-__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "newborn"]
+__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "debug_unwrap", "lowered_aux", "newborn"]
 
 _new = object.__new__
 
@@ -352,6 +352,20 @@ class Trace:
             args = ", ".join([*map(name, eq.inputs), *(f"{k}={v!r}" for k, v in eq.params.items())])
             lines.append(f"{', '.join(map(name, eq.outs))} = {eq.op.name}({args})")
         return "\n".join(lines)
+
+
+def lowered_aux(level: Level, t: Any) -> Any:
+    """A leaf of an auxiliary output, which must be a tensor, as one of the level below."""
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
+    return level.lower(t)
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor inside a transform's wrapper (all the way down, or one level), for a look while debugging."""
+    if not isinstance(tensor, (Wrapped, Batched)):
+        return tensor
+    return debug_unwrap(tensor.raw) if recurse else tensor.raw  # type: ignore[no-any-return]
 
 
 def newborn(t: Tensor) -> Tensor:

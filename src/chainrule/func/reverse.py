@@ -12,7 +12,7 @@ from chainrule.autograd.views import refresh
 from chainrule.core.family import call
 from chainrule.core.tensor import LEAF, Port, Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule.func.interpreters import Level, Wrapped
+from chainrule.func.interpreters import Level, Wrapped, lowered_aux
 
 __all__ = ["grad", "grad_and_value", "vjp"]
 
@@ -20,7 +20,7 @@ Argnums = int | tuple[int, ...]
 
 
 def _lowered(level: Level, tree: Any) -> Any:
-    return tree_map(lambda t: level.lower(t), tree)
+    return tree_map(lambda t: lowered_aux(level, t), tree)
 
 
 def _edge(level: Level, t: Any) -> Any:
@@ -98,7 +98,7 @@ def _check_outputs(outs: list[Any], api: str) -> None:
     for t in outs:
         if not isinstance(t, Tensor):
             raise RuntimeError(
-                f"{api}(f, *primals): Expected f(*primals) to return only tensors, got unsupported type {type(t)}"
+                f"{api}(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(t)}"
             )
 
 
