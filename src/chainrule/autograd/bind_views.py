@@ -100,10 +100,10 @@ def _linked(op: Op, x: str, params: str) -> list[str]:
     lines = [f"v = {x}.view", f"if v is not None: refresh({x})", f"e = {x}.edge", "quiet = QUIET and not here().grad"]
     lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
     if op.pulls:
-        lines += [f"elif quiet: cut = cut_here('no_grad', {x})", "else:", f"    if e is LEAF: e = accumulator({x})"]
+        lines += [f"elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
         lines += _record(op, "T", "(e,)")
     else:
-        lines.append(f"else: cut = cut_here('{op.name} has no derivative', {x})")
+        lines.append(f"else: cut = cut_here('{op.name} has no derivative')")
     if many:
         lines += ["    node.outputs = max(2, len(r))", "    node.__dict__['metas'] = metas = []", f"    d = {x}.dtype"]
     lines += [f"s = {x}.store", f"if s is None: s = {x}.store = Store()"]
@@ -138,7 +138,7 @@ def _shared(op: Op, x: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = t.view = t.extra = None", f"s = {x}.store",
         f"if s is None: s = {x}.store = Store()", "t.store = s", f"if {x}.view is not None: refresh({x})",
-        f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r}, {x})", "return t",
+        f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r})", "return t",
     ]  # fmt: skip
 
 
@@ -167,8 +167,8 @@ def list_source(op: Op, lines: list[str]) -> str:
 
 def _list_record(op: Op, xs: str, lay: Layout | None) -> list[str]:
     if lay is None:
-        return [f"t.cut = cut if wants is None else cut_here('{op.name} has no derivative', t)"]
-    lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad', t)", "else:"]
+        return [f"t.cut = cut if wants is None else cut_here('{op.name} has no derivative')"]
+    lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad')", "else:"]
     body = ["t.edge = node = new(C_V)", "t.cut = None", "node.edges = tuple(edges)"]
     body += [f"{xs}_shape = tuple([x.shape for x in raws])"] if lay.shapes else []
     body += [f"node.saved = {tuple_text(lay.unpacked())}", "node.checks = node.hooks = None", "node.key = tick()"]
