@@ -14,7 +14,7 @@ from chainrule.core.ambient import here
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
-from chainrule.autograd.hooks import check_nan, run_after, run_before
+from chainrule.autograd.hooks import check_nan, run_after, run_before, run_tensor_hooks
 
 __all__ = ["Wanted", "leading_to", "run"]
 
@@ -75,19 +75,22 @@ def run(
                 node, g, top_key, top_g = top, top_g, NONE, None
             else:
                 return
-            if node.hooks is not None:
-                g = run_before(node, g, tensors)
+            hooks = node.hooks
+            if hooks is not None:
+                g = run_tensor_hooks(node, g)
             if on_path is not None:
                 _collect(node, g, wanted)
                 if not (on_path.get(node) or (landing is not None and node in landing)):
                     edges = ()
                     continue
+            if hooks is not None:
+                g = run_before(node, g)
             gs = node.pull_graph(g) if tensors else node.pull(g)
             edges = node.edges
             if nan_check:
                 check_nan(node, gs)
-            if node.hooks is not None:
-                gs = run_after(node, g, gs, tensors)
+            if hooks is not None:
+                gs = run_after(node, g, gs)
             if not keep and node.saved:
                 node.saved = freed
     except Exception as error:

@@ -13,10 +13,11 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import AccumulateGrad, Node
+from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.tensor import Extra, Tensor, fresh
 
 __all__ = [
-    "RemovableHandle", "add_hook", "bare", "check_nan", "run_after", "run_before", "run_tensor_hooks", "wrapped",
+    "RemovableHandle", "add_hook", "check_nan", "run_after", "run_before", "run_tensor_hooks", "wrapped",
 ]  # fmt: skip
 
 
@@ -25,36 +26,40 @@ def wrapped(g: Any) -> Any:
     return g if g is None or isinstance(g, Tensor) else fresh(np.asarray(g))
 
 
-def bare(t: Any) -> Any:
-    """A tensor as a bare cotangent."""
-    return None if t is None else t.raw
-
-
 def _listed(node: Node, g: Any) -> list[Any]:
     return [wrapped(part) for part in g] if node.outputs > 1 else [wrapped(g)]
 
 
-def _unlisted(node: Node, gs: Any, tensors: bool) -> Any:
-    back = list(gs) if tensors else [bare(t) for t in gs]
+def _is_bare(node: Node, g: Any) -> bool:
+    """Are these cotangents arrays, not tensors (of the graph, or of the level below a transform)?"""
+    return not any(isinstance(p, Tensor) for p in g) if node.outputs > 1 else not isinstance(g, Tensor)
+
+
+def _unlisted(node: Node, gs: Any, were_bare: bool) -> Any:
+    back = [None if t is None else t.raw for t in gs] if were_bare else list(gs)
     return back if node.outputs > 1 else back[0]
 
 
-def run_tensor_hooks(node: Node, g: Any, tensors: bool) -> Any:
+def run_tensor_hooks(node: Node, g: Any) -> Any:
     """The hooks of the tensors that the node made, and `retain_grad`, on the cotangents that arrived."""
     hooks = node.hooks
     assert hooks is not None
     tables = list(_tensor_hooks(node))
     if not tables and not hooks.retain:
         return g
-    gs = _listed(node, g)
-    for index, table in tables:
-        for hook in list(table.values()):
-            gs[index] = _called(hook, gs[index])
-    for index, held in hooks.retain.items():
-        t = held()
-        if t is not None and gs[index] is not None:
-            _retain(t, gs[index])
-    return _unlisted(node, gs, tensors)
+    were_bare, gs = _is_bare(node, g), _listed(node, g)
+    before = without_grad() if were_bare else here()
+    try:
+        for index, table in tables:
+            for hook in list(table.values()):
+                gs[index] = _called(hook, gs[index])
+        for index, held in hooks.retain.items():
+            t = held()
+            if t is not None and gs[index] is not None:
+                _retain(t, gs[index])
+    finally:
+        put(before)
+    return _unlisted(node, gs, were_bare)
 
 
 def _tensor_hooks(node: Node) -> Iterator[tuple[int, HookTable]]:
@@ -106,29 +111,36 @@ def _retain(t: Tensor, g: Tensor) -> None:
     extra.grad = g.clone() if extra.grad is None else extra.grad + g  # type: ignore[attr-defined,operator]
 
 
-def run_before(node: Node, g: Any, tensors: bool) -> Any:
+def run_before(node: Node, g: Any) -> Any:
     """The node's pre-hooks, on the cotangents it is about to pull."""
     assert node.hooks is not None
     if not node.hooks.before:
         return g
-    gs = tuple(_listed(node, g))
-    for hook in list(node.hooks.before.values()):
-        result = hook(gs)
-        gs = gs if result is None else _all_checked(hook, result, gs)
-    return _unlisted(node, gs, tensors)
+    were_bare, gs = _is_bare(node, g), tuple(_listed(node, g))
+    return _unlisted(node, _talked(node.hooks.before, gs, (), were_bare), were_bare)
 
 
-def run_after(node: Node, g: Any, gs: Any, tensors: bool) -> Any:
+def run_after(node: Node, g: Any, gs: Any) -> Any:
     """The node's hooks, on what its pull gave and what it was given."""
     assert node.hooks is not None
     if not node.hooks.after:
         return gs
-    given, count = tuple(_listed(node, g)), len(gs)
+    were_bare, count = _is_bare(node, g), len(gs)
     results = tuple(wrapped(p) for p in gs) + (None,) * node.absent
-    for hook in list(node.hooks.after.values()):
-        changed = hook(results, given)
-        results = results if changed is None else _all_checked(hook, changed, results)
-    return results[:count] if tensors else tuple(bare(t) for t in results[:count])
+    results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[:count]
+    return tuple(None if t is None else t.raw for t in results) if were_bare else results
+
+
+def _talked(table: HookTable, gs: tuple[Any, ...], more: tuple[Any, ...], were_bare: bool) -> tuple[Any, ...]:
+    """Each hook's word on all the gradients of a node."""
+    before = without_grad() if were_bare else here()
+    try:
+        for hook in list(table.values()):
+            result = hook(gs, *more)
+            gs = gs if result is None else _all_checked(hook, result, gs)
+    finally:
+        put(before)
+    return gs
 
 
 def check_nan(node: Node, gs: Any) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "here", "put", "swapped"]
+__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "here", "put", "swapped", "without_grad"]
 
 
 class Ambient:
@@ -81,6 +81,12 @@ def put(record: Ambient) -> Ambient:
     _count(QUIET, before.grad, record.grad)
     _record.set(record)
     return before
+
+
+def without_grad() -> Ambient:
+    """Stop recording; return the record to put back."""
+    before = here()
+    return put(NO_GRAD if before is DEFAULT or before is NO_GRAD else before.but(grad=False))
 
 
 def _count(marks: list[None], was_usual: bool, is_usual: bool) -> None:

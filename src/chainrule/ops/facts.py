@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import api
-from chainrule.autograd.node import Hooks, Node, accumulator, node_of
-from chainrule.autograd.hooks import RemovableHandle, add_hook
+from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
+from chainrule.autograd.node import Node, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.printing import tensor_text
@@ -148,9 +148,7 @@ def retain_grad(self: Tensor) -> None:
     if edge is LEAF or extra.retained:
         return
     extra.retained = True
-    node = node_of(edge)
-    node.hooks = node.hooks or Hooks()
-    node.hooks.retain[edge.index if edge.__class__ is Port else 0] = ref(self)
+    hooks_of(node_of(edge)).retain[edge.index if edge.__class__ is Port else 0] = ref(self)
 
 
 @_property
@@ -165,16 +163,15 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     edge = _edge(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if edge is LEAF:
-        extra = self.extra = self.extra or Extra()
-        extra.hooks = {} if extra.hooks is None else extra.hooks
-        node = extra.accumulator() if extra.accumulator is not None else None
-        if node is not None:
-            node.hooks = node.hooks or Hooks()
-        return add_hook(extra.hooks, hook)
-    node = node_of(edge)
-    node.hooks = node.hooks or Hooks()
-    return add_hook(node.hooks.tensor.setdefault(edge.index if edge.__class__ is Port else 0, {}), hook)
+    if edge is not LEAF:
+        tables = hooks_of(node_of(edge)).tensor
+        return add_hook(tables.setdefault(edge.index if edge.__class__ is Port else 0, HookTable()), hook)
+    extra = self.extra = self.extra or Extra()
+    extra.hooks = HookTable() if extra.hooks is None else extra.hooks
+    node = extra.accumulator() if extra.accumulator is not None else None
+    if node is not None:
+        hooks_of(node)
+    return add_hook(extra.hooks, hook)
 
 
 @method
@@ -185,9 +182,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
     if self.edge is not LEAF:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     extra = self.extra = self.extra or Extra()
-    extra.post_hooks = {} if extra.post_hooks is None else extra.post_hooks
-    node = accumulator(self)
-    node.hooks = node.hooks or Hooks()
+    extra.post_hooks = HookTable() if extra.post_hooks is None else extra.post_hooks
+    hooks_of(accumulator(self))
     return add_hook(extra.post_hooks, hook)
 
 
@@ -258,4 +254,3 @@ def __hash__(self: Tensor) -> int:
     return id(self)
 
 
-del ref, fresh
