@@ -2,10 +2,56 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
+import math as _math
+import warnings as _warnings
+from typing import Any as _Any
+
+import numpy as _numpy
+
 from chainrule.autograd import bind as _bind
-from chainrule.autograd.modes import no_grad
+from chainrule.autograd.modes import (
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+)  # fmt: skip
+from chainrule.core import dtype as _dtypes
+from chainrule.core.device import device, get_default_device, set_default_device
+from chainrule.core.dtype import (
+    bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, finfo, float16,
+    float32, float64, get_default_dtype, half, iinfo, int8, int16, int32, int64, long, promote_types,
+    set_default_dtype, short, uint8, uint16, uint32, uint64,
+)  # fmt: skip
+from chainrule.core.layout import (
+    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_bsc, sparse_bsr,
+    sparse_coo, sparse_csc, sparse_csr, strided,
+)  # fmt: skip
+from chainrule.core.printing import set_printoptions
 from chainrule.core.public import publish as _publish
+from chainrule.core.shape import Size
+from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
-from chainrule.ops import arithmetic, bootstrap, create, exponential, facts, methods
+from chainrule.ops import arithmetic, bootstrap, compare, create, exponential, facts, reduce, methods
+
+__version__ = "0.1.0"
+
+# The policy of docs/decisions/0001: infinities and NaNs are values, as in PyTorch, not warnings.
+_numpy.seterr(all="ignore")
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"chainrule\.")
+
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+bool, float, int = _dtypes.bool_, _dtypes.float32, _dtypes.int32
 
 _publish("f", globals())
+
+# Sub-modules load on first use: a program that needs no `nn` does not pay for it.
+_SUBMODULES = frozenset((
+    "autograd", "fft", "func", "linalg", "nn", "optim", "overrides", "random", "return_types", "special", "testing", "utils",
+))  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _SUBMODULES:
+        return _importlib.import_module(f"{__name__}.{name}")
+    if name == "vmap":
+        return _importlib.import_module(f"{__name__}.func").vmap
+    raise AttributeError(f"module 'chainrule' has no attribute {name!r}")
