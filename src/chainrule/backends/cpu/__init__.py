@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy
 
-globals().update({name: value for name, value in vars(numpy).items() if not name.startswith("_")})
+_KERNELS = ("conv", "linalg", "pad", "pool", "random", "resize", "scatter", "sorting", "special")
 
-_KERNELS = ("array", "conv", "linalg", "pad", "pool", "random", "resize", "scatter", "sorting", "special")
+# Three of the kernel modules bear a name of NumPy's: ours is meant, whether it is loaded yet or not.
+globals().update(
+    {name: value for name, value in vars(numpy).items() if not name.startswith("_") and name not in _KERNELS}
+)
 
 
 def __getattr__(name: str) -> Any:
