@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NoReturn
 
-import ml_dtypes  # 4 ms; a lazy import would put a test into every `OF_NUMPY` lookup
 import numpy as np
 
 from chainrule.config import settings
@@ -57,7 +56,9 @@ class dtype:
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
         raise AttributeError(f"attribute '{attribute}' of 'torch.dtype' objects is not writable")
 
-    def __getattr__(self, attribute: str) -> NoReturn:
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute == "numpy" and self.name == "bfloat16":
+            return _load_bfloat16()
         if attribute == "numpy":
             raise NotImplementedError(f"{self!r} is only a name here: NumPy has no array type for it")
         raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
@@ -114,7 +115,7 @@ int16 = _declare("int16", "Short", "i16", INT, 2, np.int16)
 int32 = _declare("int32", "Int", "i32", INT, 4, np.int32)
 int64 = _declare("int64", "Long", "i64", INT, 8, np.int64)
 float16 = _declare("float16", "Half", "f16", FLOAT, 2, np.float16)
-bfloat16 = _declare("bfloat16", "BFloat16", "bf16", FLOAT, 2, ml_dtypes.bfloat16)
+bfloat16 = _declare("bfloat16", "BFloat16", "bf16", FLOAT, 2)
 float32 = _declare("float32", "Float", "f32", FLOAT, 4, np.float32)
 float64 = _declare("float64", "Double", "f64", FLOAT, 8, np.float64)
 complex64 = _declare("complex64", "ComplexFloat", "c64", COMPLEX, 8, np.complex64)
@@ -141,7 +142,30 @@ ALIASES: dict[str, dtype] = {
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
-OF_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL if each is not complex32}
+
+class _OfNumpy(dict[np.dtype[Any], dtype]):
+    """Array types to ours. bfloat16 comes with a package of its own, loaded when the first such array is seen."""
+
+    def __missing__(self, array_type: np.dtype[Any]) -> dtype:
+        if array_type.name != "bfloat16":
+            raise KeyError(array_type)
+        _load_bfloat16()
+        return bfloat16
+
+
+OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy(
+    (each.numpy, each) for each in ALL if each is not complex32 and each is not bfloat16
+)
+
+
+def _load_bfloat16() -> np.dtype[Any]:
+    import ml_dtypes  # lazy: importing the package alone must load nothing but NumPy
+
+    array_type = np.dtype(ml_dtypes.bfloat16)
+    object.__setattr__(bfloat16, "numpy", array_type)
+    OF_NUMPY[array_type] = bfloat16
+    return array_type
+
 
 NARROW = frozenset((float16.numpy, bfloat16.numpy))  # computed with in 32 bits, rounded once at the end
 
@@ -285,7 +309,7 @@ def scalar_dtype(number: object) -> dtype:
         return bool_
     if isinstance(number, (int, np.integer)):
         return int64
-    if isinstance(number, (float, np.floating, ml_dtypes.bfloat16)):
+    if isinstance(number, (float, np.floating)) or type(number).__name__ == "bfloat16":
         return settings.default_dtype
     if isinstance(number, (complex, np.complexfloating)):
         return default_complex_dtype()
