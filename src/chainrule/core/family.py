@@ -15,7 +15,7 @@ from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.op import REGISTRY, Op, OpFunction
 from chainrule.core.public import PUBLIC
-from chainrule.core.shape import broadcast_shapes
+from chainrule.core.shape import broadcast_shapes, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
@@ -53,6 +53,8 @@ class Family:
 
     def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The forward, on prepared arrays."""
+        if op.check is not None:
+            op.check(inputs, params)
         return op.run(xp, self.prepare(op, inputs, params), params)
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
@@ -194,20 +196,26 @@ class Reduction(Family):
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         if not all(batched) or "dim" not in params:
             return None
-        return op.call(values, {**params, "dim": shifted(params["dim"], len(shape_of(values[0])) - 1)})
+        rank = len(shape_of(values[0])) - 1
+        dim = shifted(params["dim"], rank)
+        if rank:
+            return op.call(values, {**params, "dim": dim})
+        folded = {"keepdim": False} if "keepdim" in params else {}
+        return op.call(tuple(as_column(v) for v in values), {**params, "dim": dim, **folded})
 
 
 def shifted(dim: Any, rank: int) -> Any:
-    """Axes of one example, as axes of the batch: all of them if `dim` names none."""
+    """Axes of one example, as axes of the batch: all of them if `dim` names none. A 0-d example counts as one axis."""
     if isinstance(dim, int):
-        return 1 + (dim % rank) if rank else _zero_dim(dim)
+        return 1 + normalize_dim(dim, rank)
     if dim is None or len(dim) == 0:
-        return tuple(range(1, rank + 1))
-    return tuple(1 + d % rank if rank else _zero_dim(d) for d in dim)
+        return tuple(range(1, max(rank, 1) + 1))
+    return tuple([1 + d for d in normalize_dims(dim, rank)])
 
 
-def _zero_dim(dim: int) -> Any:
-    raise NotImplementedError(f"dim={dim} of a 0-d tensor under vmap")
+def as_column(v: Any) -> Any:
+    """[B] -> [B, 1]: a batch of 0-d examples with an axis to work along."""
+    return call("view", v, shape=(*shape_of(v), 1))
 
 
 class Scan(Family):
@@ -217,9 +225,14 @@ class Scan(Family):
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         rank = len(shape_of(values[0])) - 1
-        if not all(batched) or not isinstance(params.get("dim"), int) or rank == 0:
+        if not all(batched) or not isinstance(params.get("dim"), int):
             return None
-        return op.call(values, {**params, "dim": shifted(params["dim"], rank)})
+        dim = shifted(params["dim"], rank)
+        if rank:
+            return op.call(values, {**params, "dim": dim})
+        result = op.call(tuple(as_column(v) for v in values), {**params, "dim": dim})
+        flat = [call("view", r, shape=(size,)) for r in (result if op.outs is not None else (result,))]
+        return flat[0] if op.outs is None else tuple(flat)
 
 
 class ViewFamily(Family):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
-from chainrule.core.family import call, contraction, elementwise, general, view
+from chainrule.core.family import call, elementwise, general, view
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, method, spell
 from chainrule.core.samples import nonzero, positive, real, samples
@@ -69,15 +69,6 @@ def transpose(xp: Any, input: Array, dim0: int, dim1: int) -> Array:
 
 
 transpose.vjp(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
-
-
-@contraction(linear=True, samples=samples(real, [((3, 4), (4, 2))]), spelled="fm")
-def mm(xp: Any, input: Array, mat2: Array) -> Array:
-    """Product of two matrices."""
-    return xp.matmul(input, mat2)
-
-
-mm.vjp(input=lambda g, mat2: mm(g, transpose(mat2, 0, 1)), mat2=lambda g, input: mm(transpose(input, 0, 1), g))
 
 
 @elementwise(samples=samples(nonzero, one), spelled="fmi")

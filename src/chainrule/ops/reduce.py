@@ -61,7 +61,7 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
 def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over the given axes, or over all."""
     if dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS:
-        return _add(input, None, None, ...)
+        return _add(input, axis=None, out=...)
     return fold("sum", _add, input, dim, keepdim, dtype)
 
 
