@@ -164,10 +164,11 @@ def _load_bfloat16() -> np.dtype[Any]:
     array_type = np.dtype(ml_dtypes.bfloat16)
     object.__setattr__(bfloat16, "numpy", array_type)
     OF_NUMPY[array_type] = bfloat16
+    NARROW.add(array_type)
     return array_type
 
 
-NARROW = frozenset((float16.numpy, bfloat16.numpy))  # computed with in 32 bits, rounded once at the end
+NARROW: set[np.dtype[Any]] = {float16.numpy}  # computed with in 32 bits, rounded once at the end; bfloat16 joins when loaded
 
 
 def widened(x: Any) -> Any:

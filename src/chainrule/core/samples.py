@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["Drawn", "apart", "integers", "nonzero", "positive", "real", "samples", "unit"]
 
-Domain = Callable[[np.random.Generator, tuple[int, ...]], Any]
+Domain = Callable[[Any, tuple[int, ...]], Any]  # naming np.random.Generator would load numpy.random
 
 
 def real(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
