@@ -81,7 +81,7 @@ def run(
             if on_path is not None:
                 _collect(node, g, wanted)
                 if not (on_path.get(node) or (landing is not None and node in landing)):
-                    edges = ()
+                    edges = gs = ()
                     continue
             if hooks is not None:
                 g = run_before(node, g)
