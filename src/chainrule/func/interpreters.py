@@ -22,7 +22,7 @@ from chainrule.core.family import call
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
-__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "debug_unwrap", "lowered_aux", "newborn"]
+__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "debug_unwrap", "lowered_aux"]
 
 _new = object.__new__
 
@@ -149,6 +149,8 @@ class Level:
             t.edge, t.extra = LEAF, Extra()
         return t
 
+    born = wrap  # a tensor made inside the function belongs to its level
+
     def lift(self, t: Any) -> Any:
         """An input as a tensor of this level."""
         if not isinstance(t, Tensor) or (t.__class__ is Wrapped and t.level is self):  # type: ignore[attr-defined]
@@ -212,6 +214,10 @@ class Vmap:
     def wrap(self, raw: Any) -> Any:
         """A result with the batch in front, as one example."""
         return _blank(Batched, self, raw) if isinstance(raw, Tensor) else raw
+
+    def born(self, t: Tensor) -> Tensor:
+        """A tensor made inside the function: the same for every example."""
+        return t
 
     def owns(self, t: Any) -> bool:
         """Is `t` a batch of this level?"""
@@ -331,6 +337,10 @@ class Trace:
         self.equations.append(Equation(op, inputs, params, outs))
         return result
 
+    def born(self, t: Tensor) -> Tensor:
+        """A tensor made inside the function: a constant of the record."""
+        return t
+
     def replay(self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """The recorded program on `values` in place of `inputs`; the values of `outs`."""
         known: dict[int, Any] = {id(t): v for t, v in zip(inputs, values)}
@@ -366,14 +376,6 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     if not isinstance(tensor, (Wrapped, Batched)):
         return tensor
     return debug_unwrap(tensor.raw) if recurse else tensor.raw  # type: ignore[no-any-return]
-
-
-def newborn(t: Tensor) -> Tensor:
-    """A tensor just made from nothing, as seen inside the transforms that are running."""
-    for interpreter in here().stack:
-        if interpreter.__class__ is Level:
-            t = interpreter.wrap(t)
-    return t
 
 
 api._NOT_BARE.update((Wrapped, Batched))

@@ -68,8 +68,12 @@ def made(raw: Any, requires_grad: bool = False) -> Tensor:
     t: Tensor = _new(Tensor)
     t.raw = raw
     t.edge = t.store = t.view = t.extra = t.cut = None
-    if LISTENING and here().inference:
-        t.store = InferenceStore()
+    if LISTENING:
+        state = here()
+        if state.inference:
+            t.store = InferenceStore()
+        for interpreter in state.stack:
+            t = interpreter.born(t)
     if requires_grad:
         if raw.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
