@@ -1,0 +1,44 @@
+"""The registry as test parameters: every op with its cases, thinned where time is short."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any
+
+import chainrule  # noqa: F401  (fills the registry)
+from chainrule.core.op import REGISTRY, Op
+from chainrule.testing.contract import Case, cases
+
+FEW = 2
+
+# Ops whose samples stand elsewhere or cannot be drawn, each with the reason.
+UNDRAWN: dict[str, str] = {}
+
+
+def all_cases(op: Op) -> list[Case]:
+    return list(cases(op))
+
+
+@cache
+def few_cases(name: str) -> list[Case]:
+    """The first case and one that the op's name picks."""
+    found = all_cases(REGISTRY[name])
+    if len(found) <= FEW:
+        return found
+    return [found[0], found[1 + zlib.crc32(name.encode()) % (len(found) - 1)]]
+
+
+def sampled() -> list[str]:
+    return sorted(name for name, op in REGISTRY.items() if op.samples is not None)
+
+
+def first_failure(op: Op, some: list[Case], laws: Any) -> str | None:
+    """The first law that does not hold, as text."""
+    for case in some:
+        for law in laws:
+            try:
+                law(case)
+            except Exception as error:
+                return f"{law.__name__}, {case.label}: {type(error).__name__}: {error}"
+    return None
