@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
-from chainrule.autograd.door import door, inplace_of, with_aliases
+from chainrule.autograd.door import door, with_aliases
 from chainrule.autograd.eager import cut_here
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
@@ -56,11 +57,7 @@ _COMMON: dict[str, Any] = {
 
 
 def _signature(op: Op, has_out: bool) -> str:
-    parts = []
-    for at, name in enumerate(op.params):
-        if at == op.keyword_from:
-            parts.append("*")
-        parts.append(f"{name}={'D_' + name}" if name in op.defaults else name)
+    parts = signature_text(op)
     if has_out:
         parts += ([] if "*" in parts else ["*"]) + ["out=None"]
     if "dim" in op.params:
@@ -91,7 +88,7 @@ def _public_source(op: Op) -> str:
 
 
 def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
-    number = op.inputs[-1] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else None
+    number = op.inputs[-1] if _ends_in_number(op) else None
     tensors = [n for n in op.inputs if n != number]
     odd = ["LISTENING", *(["out is not None"] if has_out else [])]
     odd += ["dtype is not None"] if "dtype" in op.params else []
@@ -106,6 +103,11 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
     lines += [f"    if {number}.__class__ in PLAIN:", *_compute_lines(op, "TT", slow, "        ")]
     lines += [f"    elif {number}.__class__ is float or {number}.__class__ is int:"]
     return [*lines, *_compute_lines(op, "TN", slow, "        "), f"    else: {slow}", *_finish(op)]
+
+
+def _ends_in_number(op: Op) -> bool:
+    """Is it a binary elementwise op whose second input is often a Python number?"""
+    return op.family.diagonal and len(op.inputs) == 2 and op.inputs[-1] in op.numbers
 
 
 def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
@@ -132,7 +134,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     lines.append("if r.__class__ is not ndarray: r = as_raw(r)")
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
-    return whole if kinds.endswith("N") or (promotes and op.numbers and len(op.inputs) == 2) else whole + _finish(op)
+    return whole if kinds.endswith("N") or _ends_in_number(op) else whole + _finish(op)
 
 
 def _finish(op: Op) -> list[str]:
@@ -249,7 +251,7 @@ def bind(op: Op) -> Any:
     op.fn = fn
     spell(op.name, public, op.spelled.translate(_NOT_INPLACE))
     if "i" in op.spelled:
-        spell(op.name + "_", inplace_of(fn), "m" + ("f" if "F" in op.spelled else ""))
+        spell(op.name + "_", inplace_function(op, _ufunc_of), "m" + ("f" if "F" in op.spelled else ""))
     return fn
 
 
@@ -294,7 +296,7 @@ def _variants(op: Op) -> list[str]:
     if not op.pulls or op.variadic or (op.outs is not None and not op.family.is_view):
         return []
     main = "".join("O" if n in op.optional else "T" for n in op.inputs)
-    return [main, "TN"] if op.family.diagonal and op.numbers == {op.inputs[-1]} and len(op.inputs) == 2 else [main]
+    return [main, "TN"] if _ends_in_number(op) else [main]
 
 
 set_binder(bind)

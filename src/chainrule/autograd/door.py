@@ -18,7 +18,7 @@ from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["Inplace", "apply", "door", "inplace_of", "with_aliases"]
+__all__ = ["Inplace", "apply", "door", "with_aliases"]
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
@@ -181,31 +181,3 @@ def check_fits(op: Op, target: Tensor, result: Any) -> None:
     from_, to = dtype_of(result), target.dtype
     if not can_cast(from_, to):
         raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
-
-
-def inplace_of(fn: Any) -> Any:
-    """The function of an op's in-place form: `mul` gives `mul_`."""
-    op: Op = fn.op
-    if op.inplace is None:
-        op.inplace = Inplace(op)  # type: ignore[assignment]
-        op.inplace.fn = _inplace_function(op, op.inplace)  # type: ignore[union-attr]
-    return op.inplace.fn  # type: ignore[union-attr]
-
-
-def _inplace_function(op: Op, form: Any) -> Any:
-    names, defaults = op.params, op.defaults
-
-    def fn(*args: Any, **params: Any) -> Any:
-        given = {**defaults, **dict(zip(names, args)), **params}
-        if len(given) > len(names) or len(args) > op.keyword_from:
-            extra = sorted(set(given) - set(names)) or len(args)
-            raise TypeError(f"{form.name}(): unexpected arguments {extra}")
-        missing = [n for n in names if n not in given]
-        if missing:
-            raise TypeError(f"{form.name}(): missing arguments {missing}")
-        return door(form, tuple(given[n] for n in op.inputs), {n: given[n] for n in names if n not in op.inputs})
-
-    fn.__name__ = fn.__qualname__ = form.name
-    fn.__doc__ = f"In-place form of `{op.name}`."
-    fn.op, fn.public = form, fn  # type: ignore[attr-defined]
-    return fn

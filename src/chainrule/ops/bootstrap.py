@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+slice_ = slice
+
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
 from chainrule.core.family import call, elementwise, general, view
 from chainrule.core.op import Array, Number
@@ -87,3 +89,48 @@ def to_dtype(xp: Any, input: Array, *, dtype: DType) -> Array:
 
 
 to_dtype.vjp(input=lambda g: g)
+
+
+@view(linear=True, spelled="fm")
+def select(xp: Any, input: Array, dim: int, index: int) -> Array:
+    """One slice along an axis, which goes away."""
+    return input[(slice_(None),) * (dim % input.ndim) + (index, ...)]
+
+
+select.vjp(input=lambda g, input_shape, dim, index: placed(g, input_shape, (slice_(None),) * (dim % len(input_shape)) + (index, ...)))
+
+
+@view(linear=True, spelled="")
+def slice(xp: Any, input: Array, dim: int, start: int, end: int, step: int) -> Array:
+    """Every `step`-th slice from `start` to `end` along an axis."""
+    return input[(slice_(None),) * dim + (slice_(start, end, step),)]
+
+
+slice.vjp(input=lambda g, input_shape, dim, start, end, step: placed(g, input_shape, (slice_(None),) * dim + (slice_(start, end, step),)))
+
+
+@general(spelled="", linear=True, name="placed_at")
+def placed(xp: Any, input: Array, shape: tuple[int, ...], key: Any) -> Array:
+    """Zeros of a shape, with the input at a key."""
+    whole = xp.zeros(shape, input.dtype)
+    whole[key] = input
+    return whole
+
+
+placed.vjp(input=lambda g, key: g[key])
+
+
+@view(linear=True, spelled="fm")
+def unsqueeze(xp: Any, input: Array, dim: int) -> Array:
+    """A new axis of size 1."""
+    return xp.expand_dims(input, dim)
+
+
+@view(linear=True, spelled="")
+def alias(xp: Any, input: Array) -> Array:
+    """The same tensor again."""
+    return input[...]
+
+
+alias.vjp(input=lambda g: g)
+unsqueeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
