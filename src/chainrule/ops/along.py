@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import NARROW
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, indexing
 from chainrule.core.op import Array
-from chainrule.core.samples import integers, real, samples
-from chainrule.core.samples import Drawn
-from chainrule.core.shape import normalize_dim, normalize_dims
+from chainrule.core.samples import Drawn, integers, real, samples
+from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "chosen", "count", "kept", "masked", "narrowed", "picked", "placed", "rank_of", "restored", "unfolded", "widened_dtype",
+    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "restore_dtype", "restored", "sum_dtype",
+    "unfolded",
 ]  # fmt: skip
+
+INT64 = np.dtype(np.int64)
 
 
 def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
@@ -72,47 +74,37 @@ def unfolded(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
     return np.broadcast_to(np.reshape(g, kept(shape, dim)), shape)
 
 
-def masked(where: Any, x: Any) -> Any:
-    """`x` where the condition holds, else 0."""
-    if isinstance(x, Tensor) or isinstance(where, Tensor):
-        return call("where", where, x, 0.0)
-    return np.where(where, x, x.dtype.type(0))
+def sum_dtype(input: Any, dtype: DType | None) -> np.dtype[Any]:
+    """The dtype of a sum or product."""
+    if dtype is not None:
+        return dtype.numpy
+    return INT64 if input.dtype.kind in "biu" else input.dtype
 
 
-def chosen(where: Any, x: Any, other: Any) -> Any:
-    """`x` where the condition holds, else `other`."""
-    if isinstance(x, Tensor) or isinstance(where, Tensor) or isinstance(other, Tensor):
-        return call("where", where, x, other)
-    return np.where(where, x, other)
-
-
-def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype to accumulate in."""
-    return np.dtype(np.float32) if dtype in NARROW else dtype
-
-
-def narrowed(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A result in the dtype it is to have."""
-    return x if x.dtype == dtype else x.astype(dtype)
+def restore_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An array in another dtype, the imaginary part dropped without a word."""
+    if x.dtype == dtype:
+        return x
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
 
 
 # ------------------------------------------------------------------------------------------- positions on an axis
 
 
-def _lined_up(values: tuple[Any, ...], batched: tuple[bool, ...], size: int) -> list[Any]:
+def lined_up(values: tuple[Any, ...], batched: tuple[bool, ...], size: int) -> list[Any]:
     """All values with the batch axis in front."""
     shapes = [tuple(v.shape) for v in values]
     return [v if b else call("expand", v, size=(size, *s)) for v, b, s in zip(values, batched, shapes)]
 
 
 def _picked_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    x, index = _lined_up(values, batched, size)
+    x, index = lined_up(values, batched, size)
     rank = rank_of(x) - 1
     return x if rank == 0 else picked(x, index, **{**params, "dim": 1 + params["dim"] % rank})
 
 
 def _placed_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    x, index = _lined_up(values, batched, size)
+    x, index = lined_up(values, batched, size)
     rank = len(params["shape"])
     if rank == 0:
         return x
@@ -147,8 +139,3 @@ picked.vjp(
     )
 )
 placed.vjp(input=lambda g, index, dim, unique: picked(g, index, dim=dim, unique=unique))
-
-
-def one_axis(dim: int, rank: int) -> int:
-    """A user's single `dim`, from the front."""
-    return normalize_dim(dim, rank)

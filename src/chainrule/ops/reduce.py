@@ -1,7 +1,8 @@
 """Folding axes away: sums, products, extremes, logical folds, norms of vectors.
 
 `dim` is an axis, several, or None for all; () means all too, except for `all` and `any`. 16-bit floats are accumulated
-in 32 bits, sums and products of integers in 64.
+in 32 bits, sums and products of integers in 64. Where several elements share an extreme, the folds without indices
+spread the gradient evenly over them, and those with indices give it to the one they point at.
 """
 
 from __future__ import annotations
@@ -11,20 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.config import settings
 from chainrule.core.dtype import NARROW, OF_NUMPY, dtype as DType
-from chainrule.core.family import call, reduction
+from chainrule.core.family import as_column, call, dtype_of, general, reduction, sum_to
 from chainrule.core.op import Array
-from chainrule.core.samples import apart, nonzero, positive, real, samples
+from chainrule.core.public import composite, spell
+from chainrule.core.samples import apart, nonzero, real, samples
+from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import axes_of, count, masked, restored, unfolded
+from chainrule.ops.along import axes_of, count, placed, rank_of, restore_dtype, restored, sum_dtype, unfolded
+from chainrule.ops.scan import running_product
+from chainrule.ops.writing import into
 
-__all__ = ["fold", "mean", "sum"]
+__all__ = [
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp", "max",
+    "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "vector_norm",
+]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-INT64 = np.dtype(np.int64)
+FLOAT32 = np.dtype(np.float32)
 one: list[tuple[Any, ...]] = [((3, 4),), ((),), ((2, 3, 2),)]
 _add, _multiply = np.add.reduce, np.multiply.reduce
 _everywhere: dict[str, list[Any]] = {"dim": [None, 0, (0,), (-1,)], "keepdim": [False, True]}
+_one_axis: dict[str, list[Any]] = {"dim": [0, -1], "keepdim": [False, True]}
 
 
 def check_keepdim(name: str, keepdim: Any) -> None:
@@ -33,28 +43,15 @@ def check_keepdim(name: str, keepdim: Any) -> None:
         raise TypeError(f"{name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
 
 
-def wanted(input: Any, dtype: DType | None) -> np.dtype[Any]:
-    """The dtype of a sum or product."""
-    if dtype is not None:
-        return dtype.numpy
-    return INT64 if input.dtype.kind in "biu" else input.dtype
-
-
-def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
-    """`x` in another dtype, the imaginary part dropped without a word."""
-    if x.dtype == dtype:
-        return x
-    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
-
-
 def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
     """A ufunc's reduction with PyTorch's dtypes."""
     check_keepdim(name, keepdim)
-    want = wanted(input, dtype)
-    narrow = want in NARROW
-    x = as_dtype(input, np.dtype(np.float32) if narrow else want)
-    out = ufunc(x, axes_of(dim, input.ndim), want if not narrow else None, None, keepdim)
-    return out.astype(want) if narrow else out
+    want = sum_dtype(input, dtype)
+    x = restore_dtype(input, FLOAT32 if want in NARROW else want)
+    return restore_dtype(ufunc(x, axes_of(dim, input.ndim), x.dtype, None, keepdim), want)
+
+
+# ------------------------------------------------------------------------------------------------ sums and products
 
 
 @reduction(linear=True, overload="dim", samples=samples(real, one, **_everywhere))
@@ -83,12 +80,516 @@ def _mean_dtype(input: Any, dtype: DType | None) -> DType:
 def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Mean over the given axes, or over all."""
     if dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS and input.size:
-        return _add(input, None) / input.size
+        return _add(input, axis=None) / input.size
     want = _mean_dtype(input, dtype).numpy
-    x = as_dtype(input, np.dtype(np.float32) if want in NARROW else want)
+    x = restore_dtype(input, FLOAT32 if want in NARROW else want)
     total = fold("mean", _add, x, dim, keepdim, None)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(total / x.dtype.type(count(input.shape, dim))).astype(want)
+        return restore_dtype(total / x.dtype.type(count(input.shape, dim)), want)
 
 
 mean.vjp(input=lambda g, input_shape, dim: unfolded(g / (count(input_shape, dim) or 1), input_shape, dim))
+
+
+def _check_nansum(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if inputs[0].dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+
+
+@reduction(check=_check_nansum, samples=samples(real, one, **_everywhere))
+def nansum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """Sum of what is not NaN."""
+    zero = input.dtype.type(0)
+    return fold("nansum", _add, xp.where(input == input, input, zero), dim, keepdim, dtype)
+
+
+nansum.vjp(input=lambda g, input, input_shape, dim: unfolded(g, input_shape, dim) * (input == input))
+
+
+@composite()
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None, **aliased: Any
+) -> Tensor:
+    """Mean of what is not NaN."""
+    dim, keepdim = aliased.pop("axis", dim), aliased.pop("keepdims", keepdim)
+    if input.dtype.category < 2:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.title}"
+        )
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    known = sum(input.detach() == input.detach(), dim, keepdim)  # type: ignore[attr-defined]
+    return into("nanmean", total / known, out, (input,))  # type: ignore[no-any-return]
+
+
+@reduction(overload="dim", samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]))
+def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """Product over one axis, or over all."""
+    if dim is not None and not isinstance(dim, int):
+        raise TypeError(f"prod() received an invalid combination of arguments: dim must be int, not {type(dim).__name__}")
+    return fold("prod", _multiply, input, dim, keepdim, dtype)
+
+
+def _prod_pull(g: Any, input: Any, out: Any, dim: int | None) -> Any:
+    shape = tuple(input.shape)
+    if not isinstance(g, Tensor) and input.all():
+        return restored(g * out, shape, dim) / input
+    if dim is not None or rank_of(input) < 2:
+        return _others(unfolded(g, shape, dim), input, dim or 0)
+    inner = prod(input, -1)
+    return _others(unfolded(_prod_pull(g, inner, out, None), shape, -1), input, -1)
+
+
+def _others(g: Any, input: Any, dim: int) -> Any:
+    """g times the product of all others on the axis, without a division."""
+    if not rank_of(input):
+        return g
+    return g * running_product(input, dim=dim, by=1) * running_product(input, dim=dim, by=-1)
+
+
+prod.vjp(input=_prod_pull)
+
+
+# ---------------------------------------------------------------------------------------------------------- extremes
+
+
+def _need_elements(name: str, shape: tuple[int, ...], dim: Any, all_error: type[Exception] = RuntimeError) -> None:
+    if 0 not in shape:
+        return
+    axes = None if dim is None or (dim.__class__ is not int and not len(dim)) else axes_of(dim, len(shape))
+    if axes is None:
+        hint = " Specify the reduction dim with the 'dim' argument." if all_error is RuntimeError else ""
+        raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}")
+    for axis in axes:
+        if not shape[axis]:
+            raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+
+
+def refuse(kernel: str, *, complex: bool = True, bool: bool = False) -> Any:
+    """A check that refuses dtypes as PyTorch's kernels do."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        dtype = inputs[0].dtype
+        if (complex and dtype.is_complex) or (bool and dtype.name == "bool"):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.title}'")
+
+    return check
+
+
+def evenly(g: Any, input: Any, out: Any, dim: Any, *, nan: bool = False) -> Any:
+    """Spread g over the elements that equal the result; `nan`: a NaN equals a NaN."""
+    shape = tuple(input.shape)
+    top = restored(out, shape, dim)
+    hit = input == top
+    if nan:
+        hit = hit + (input != input) * (top != top)
+    return hit * (restored(g, shape, dim) / sum(hit, dim, True, dtype=dtype_of(g)))
+
+
+def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    check_keepdim(name, keepdim)
+    _need_elements(name, input.shape, dim)
+    x = restore_dtype(input, FLOAT32) if input.dtype in NARROW else input
+    return restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype)
+
+
+@reduction(check=refuse("max_values_cpu"), samples=samples(apart, one, **_everywhere))
+def amax(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
+    """The largest value over the given axes, or over all."""
+    return _extreme("amax", xp.maximum, input, dim, keepdim)
+
+
+@reduction(check=refuse("min_values_cpu"), samples=samples(apart, one, **_everywhere))
+def amin(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
+    """The smallest value over the given axes, or over all."""
+    return _extreme("amin", xp.minimum, input, dim, keepdim)
+
+
+amax.vjp(input=lambda g, input, out, dim: evenly(g, input, out, dim))
+amin.vjp(input=lambda g, input, out, dim: evenly(g, input, out, dim))
+
+
+def _check_aminmax(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    dtype, shape, dim = inputs[0].dtype, tuple(inputs[0].shape), params["dim"]
+    if dtype.is_complex:
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{dtype.title}'")
+    if dim is None and 0 in shape:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+
+
+@reduction(
+    outs=("min", "max"),
+    differentiable=(0, 1),
+    check=_check_aminmax,
+    samples=samples(apart, one, dim=[None, 0], keepdim=[False, True]),
+)
+def aminmax(xp: Any, input: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
+    """The smallest and the largest value."""
+    return tuple(_extreme("aminmax", f, input, dim, keepdim) for f in (xp.minimum, xp.maximum))
+
+
+aminmax.vjp(input=lambda g, input, min, max, dim: evenly(g[0], input, min, dim) + evenly(g[1], input, max, dim))
+
+
+def _batch_of_all(name: str) -> Any:
+    """How a fold over everything runs on a batch: as a fold over the axes behind the batch."""
+
+    def run(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        return call(name, _rows_of(values[0], size), dim=1)
+
+    return run
+
+
+def _rows_of(x: Any, size: int) -> Any:
+    return x.reshape((size, -1)) if 0 not in x.shape else x.reshape((size, 0))
+
+
+def _max_all_batch(fold_name: str) -> Any:
+    def run(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        return call(fold_name, _rows_of(values[0], size), dim=(1,))
+
+    return run
+
+
+@general(
+    node={"T": "MaxBackward1"}, check=refuse("max_all"), spelled="", vmap=_max_all_batch("amax"), samples=samples(apart, one)
+)
+def max_all(xp: Any, input: Array) -> Array:
+    """The largest value."""
+    return _extreme("max", xp.maximum, input, None, False)
+
+
+@general(
+    node={"T": "MinBackward1"}, check=refuse("min_all"), spelled="", vmap=_max_all_batch("amin"), samples=samples(apart, one)
+)
+def min_all(xp: Any, input: Array) -> Array:
+    """The smallest value."""
+    return _extreme("min", xp.minimum, input, None, False)
+
+
+max_all.vjp(input=lambda g, input, out: evenly(g, input, out, None, nan=True))
+min_all.vjp(input=lambda g, input, out: evenly(g, input, out, None, nan=True))
+
+
+def position(name: str, where: Any, input: Any, dim: int | None, keepdim: bool) -> Any:
+    """The first place of an extreme along an axis (kept if asked for), or of the whole, flattened."""
+    check_keepdim(name, keepdim)
+    _need_elements(name, input.shape, dim, IndexError)
+    x = restore_dtype(input, FLOAT32) if input.dtype in NARROW else input
+    if dim is None:
+        return where(x).reshape((1,) * input.ndim if keepdim else ())
+    axis = normalize_dim(dim, input.ndim)
+    if not input.ndim:
+        return np.zeros((), np.int64)
+    return where(x, axis, keepdims=keepdim)
+
+
+def _with_place(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    _need_elements(name, input.shape, normalize_dim(dim, input.ndim))
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    place = position(name, where, input, dim, True)
+    values = np.take_along_axis(input, place, dim)
+    return (values, place) if keepdim else (values.squeeze(dim), place.squeeze(dim))
+
+
+def pulled_to(g: Any, indices: Any, input_shape: Any, dim: int, keepdim: bool) -> Any:
+    """Zeros with g at the places the fold chose."""
+    shape = tuple(input_shape)
+    axis = normalize_dim(dim, len(shape))
+    if not keepdim:
+        g, indices = restored(g, shape, axis), restored(indices, shape, axis)
+    return placed(g, indices, dim=axis, shape=shape, unique=True)
+
+
+@reduction(
+    name="max", outs=("values", "indices"), check=refuse("max"), spelled="", samples=samples(apart, one, **_one_axis)
+)
+def max_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
+    """The largest values along an axis, and where they are."""
+    return _with_place("max", xp.argmax, input, dim, keepdim)
+
+
+@reduction(
+    name="min", outs=("values", "indices"), check=refuse("min"), spelled="", samples=samples(apart, one, **_one_axis)
+)
+def min_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
+    """The smallest values along an axis, and where they are."""
+    return _with_place("min", xp.argmin, input, dim, keepdim)
+
+
+for _fold in (max_along, min_along):
+    _fold.vjp(
+        input=lambda g, indices, input_shape, dim, keepdim: pulled_to(g, indices, input_shape, dim, keepdim)
+    )
+
+
+def _either(whole: Any, along: Any, pairwise: str, input: Any, *given: Any, out: Any = None, **named: Any) -> Any:
+    """PyTorch's three readings of max and min: of all, along an axis, of two tensors."""
+    name = along.op.name
+    for numpy_name, own in (("axis", "dim"), ("keepdims", "keepdim")):
+        if numpy_name in named:
+            named[own] = named.pop(numpy_name)
+    first = given[0] if given else named.get("dim", named.get("other"))
+    if first is None and not given and not named:
+        return whole.public(input, out=out)
+    if isinstance(first, Tensor):
+        return call(pairwise, input, *given, **named, out=out) if out is not None else call(pairwise, input, *given, **named)
+    if not isinstance(first, int):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: dim must be int, not {type(first).__name__}"
+        )
+    return along.public(input, *given, **named, out=out)
+
+
+@composite()
+def max(input: Tensor, *given: Any, out: Any = None, **named: Any) -> Any:
+    """max(x): the largest value; max(x, dim, keepdim=False): values and indices; max(x, other): element by element."""
+    return _either(max_all, max_along, "maximum", input, *given, out=out, **named)
+
+
+@composite()
+def min(input: Tensor, *given: Any, out: Any = None, **named: Any) -> Any:
+    """min(x): the smallest value; min(x, dim, keepdim=False): values and indices; min(x, other): element by element."""
+    return _either(min_all, min_along, "minimum", input, *given, out=out, **named)
+
+
+def _check_place(name: str) -> Any:
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        dtype, dim = inputs[0].dtype, params["dim"]
+        if dtype.is_complex or dtype.name == "bool":
+            raise RuntimeError(f"{name}(): does not support {'complex' if dtype.is_complex else 'bool'} input")
+        if dim is not None and not isinstance(dim, int):
+            raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+
+    return check
+
+
+def _place_batch(name: str) -> Any:
+    def run(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        (x,), dim, rank = values, params["dim"], rank_of(values[0]) - 1
+        if dim is not None and rank:
+            return call(name, x, 1 + normalize_dim(dim, rank), params["keepdim"])
+        flat = call(name, _rows_of(x, size) if rank else as_column(x), 1)
+        return call("view", flat, shape=(size, *(1,) * rank)) if params["keepdim"] and rank else flat
+
+    return run
+
+
+@reduction(check=_check_place("argmax"), vmap=_place_batch("argmax"))
+def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Where the largest value is: along an axis, or in the flattened whole."""
+    return position("argmax", xp.argmax, input, dim, keepdim)
+
+
+@reduction(check=_check_place("argmin"), vmap=_place_batch("argmin"))
+def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Where the smallest value is: along an axis, or in the flattened whole."""
+    return position("argmin", xp.argmin, input, dim, keepdim)
+
+
+# ----------------------------------------------------------------------------------------------------- logical folds
+
+
+def _logical(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    check_keepdim(name, keepdim)
+    axes = () if dim is not None and not isinstance(dim, int) and not len(dim) else axes_of(dim, input.ndim)
+    result = ufunc.reduce(input != 0, axes, keepdims=keepdim)
+    return result.astype(np.uint8) if input.dtype == np.uint8 else result
+
+
+def _logical_batch(name: str) -> Any:
+    def run(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        dim, rank = params["dim"], rank_of(values[0]) - 1
+        if dim is None:
+            dim = tuple(range(rank))
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        if rank == 0:
+            return call(name, values[0], ())
+        return call(name, values[0], tuple([1 + normalize_dim(d, rank) for d in dims]), params["keepdim"])
+
+    return run
+
+
+@reduction(vmap=_logical_batch("all"))
+def all(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    """Is everything nonzero?"""
+    return _logical("all", xp.logical_and, input, dim, keepdim)
+
+
+@reduction(vmap=_logical_batch("any"))
+def any(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    """Is anything nonzero?"""
+    return _logical("any", xp.logical_or, input, dim, keepdim)
+
+
+@reduction()
+def count_nonzero(xp: Any, input: Array, dim: Any = None) -> Array:
+    """How many elements are not zero."""
+    return _add(input != 0, axes_of(dim, input.ndim), np.int64)
+
+
+# ------------------------------------------------------------------------------------------- sums of exponentials
+
+
+def _as_floating(input: Any) -> Any:
+    return input if input.dtype.kind in "fcV" else input.astype(settings.default_dtype.numpy)
+
+
+@reduction(spelled="fms", samples=samples(real, one, dim=[0, (-1,)], keepdim=[False, True]))
+def logsumexp(xp: Any, input: Array, dim: Any, keepdim: bool = False) -> Array:
+    """The logarithm of the sum of exponentials, never leaving the range of the input."""
+    x = _as_floating(input)
+    x = restore_dtype(x, FLOAT32) if x.dtype in NARROW else x
+    axes = axes_of(dim, input.ndim)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if not x.size:
+            return restore_dtype(xp.log(_add(xp.exp(x), axes, keepdims=keepdim)), _as_floating(input).dtype)
+        top = xp.maximum.reduce(x.real, axes, keepdims=True)
+        top = xp.where(xp.isinf(top), x.real.dtype.type(0), top)
+        out = xp.log(_add(xp.exp(x - top), axes, keepdims=True)) + top
+    out = out if keepdim else xp.squeeze(out, axes if x.ndim else ())
+    return restore_dtype(out, _as_floating(input).dtype)
+
+
+logsumexp.vjp(
+    input=lambda g, input, out, input_shape, dim: restored(g, tuple(input_shape), dim)
+    * call("exp", input - restored(out, tuple(input_shape), dim))
+)
+
+
+# -------------------------------------------------------------------------------------------------- norms of vectors
+
+
+def _check_vector_norm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    dtype, given, order = inputs[0].dtype, params["dtype"], params["ord"]
+    if isinstance(order, str) or not isinstance(order, (int, float)):
+        raise TypeError(
+            f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(order).__name__}"
+        )
+    if dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.title}"
+        )
+    if given is not None:
+        _check_norm_dtype("linalg.vector_norm", dtype, given)
+    if 0 in inputs[0].shape and (order < 0 or order == inf):
+        _refuse_empty_norm(order, tuple(inputs[0].shape), params["dim"])
+
+
+def _check_norm_dtype(name: str, dtype: DType, given: DType) -> None:
+    if given.category < 2:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {given.title}")
+    if dtype.is_complex != given.is_complex:
+        kind = "complex" if dtype.is_complex else "real"
+        raise RuntimeError(
+            f"{name}: dtype should be {kind} for {kind} inputs, but got {given.title}"
+        )
+    if given.itemsize < dtype.itemsize:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({dtype.title}) should be convertible without narrowing to the specified "
+            f"dtype ({given.title})"
+        )
+
+
+def _refuse_empty_norm(order: float, shape: tuple[int, ...], dim: Any) -> None:
+    text = f"{order:g}"
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {text} norm on an empty tensor because the operation does not have an "
+            "identity"
+        )
+    for axis in axes_of(dim, len(shape)):
+        if not shape[axis]:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {text} norm on the dimension {axis} because this dimension is "
+                "empty and the operation does not have an identity"
+            )
+
+
+def _powered(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
+    """The norm of absolute values."""
+    if order == inf:
+        return xp.maximum.reduce(x, axes, keepdims=keepdim)
+    if order == -inf:
+        return xp.minimum.reduce(x, axes, keepdims=keepdim)
+    if order == 0:
+        return _add(x != 0, axes, x.dtype, keepdims=keepdim)
+    if order == 1:
+        return _add(x, axes, keepdims=keepdim)
+    if order == 2:
+        return xp.sqrt(_add(x * x, axes, keepdims=keepdim))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return _add(x**order, axes, keepdims=keepdim) ** (1.0 / order)
+
+
+@reduction(
+    name="linalg_vector_norm",
+    spelled="",
+    holomorphic=False,
+    check=_check_vector_norm,
+    samples=samples(nonzero, one, ord=[2, 1, 3, 0.5, inf, 0], dim=[None, 0], keepdim=[False, True]),
+)
+def vector_norm(
+    xp: Any, input: Array, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Array:
+    """The p-norm of the elements over the given axes, or over all."""
+    if ord == 2 and dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS:
+        return xp.sqrt(_add(input * input, axis=None))
+    check_keepdim("linalg_vector_norm", keepdim)
+    x = input if dtype is None else restore_dtype(input, dtype.numpy)
+    narrow = x.dtype if x.dtype in NARROW else None
+    out = _powered(xp, abs(restore_dtype(x, FLOAT32) if narrow else x), ord, axes_of(dim, input.ndim), keepdim)
+    return restore_dtype(out, narrow) if narrow else out
+
+
+def norm_pull(g: Any, x: Any, norm: Any, p: float, dim: Any) -> Any:
+    """g and norm line up with x. Subgradient 0 where the norm is 0."""
+    if p == 0:
+        return x * 0
+    if p == 1:
+        return call("sgn", x) * g
+    if p == 2:
+        return x * call("where", norm == 0, 0.0, g / norm)
+    if abs(p) == inf:
+        hit = call("abs", x) == norm
+        hit = hit + (x != x) * (norm != norm)
+        return call("sgn", x) * hit * (g / sum(hit, dim, True, dtype=dtype_of(norm)))
+    size = call("abs", x)
+    if p < 1:
+        scaled = call("sgn", x) * call("where", x == 0, 0.0, size ** (p - 1))
+        return scaled * (g * norm ** (1 - p))
+    scaled = call("sgn", x) * size ** (p - 1) if p < 2 else x * (size if p == 3 else size ** (p - 2))
+    return scaled * call("where", norm == 0, 0.0, g / norm ** (p - 1))
+
+
+def _vector_norm_pull(g: Any, input: Any, out: Any, input_shape: Any, ord: Any, dim: Any) -> Any:
+    shape = tuple(input_shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return norm_pull(restored(g, shape, dim), input, restored(out, shape, dim), ord, dim)
+
+
+vector_norm.vjp(input=_vector_norm_pull)
+spell("vector_norm", vector_norm.public, "l")
+
+
+@general(holomorphic=False, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
+def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
+    """The p-norm of the difference of two tensors."""
+    gap = abs(input - other)
+    if gap.dtype in NARROW:
+        return _powered(xp, gap.astype(FLOAT32), p, None, False).astype(gap.dtype)
+    return _powered(xp, gap, p, None, False) if gap.size else xp.zeros((), gap.dtype)
+
+
+def _dist_pull(g: Any, input: Any, other: Any, out: Any, p: Any, sign: int) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pulled = norm_pull(g, input - other, out, p, None)
+    return sum_to(pulled if sign > 0 else -pulled, tuple((input if sign > 0 else other).shape))
+
+
+dist.vjp(
+    input=lambda g, input, other, out, p: _dist_pull(g, input, other, out, p, 1),
+    other=lambda g, input, other, out, p: _dist_pull(g, input, other, out, p, -1),
+)

@@ -1,0 +1,310 @@
+"""Running values along an axis: sums, products, extremes, and what is made of them.
+
+The products rest on two private ops that are closed under differentiation, so that products with zeros have derivatives of
+every order: `moved`, a shift along an axis, and `recurrence`, s[i] = b[i] + a[i] s[i - 1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import NARROW, dtype as DType
+from chainrule.core.family import call, dtype_of, scan
+from chainrule.core.op import Array
+from chainrule.core.public import composite
+from chainrule.core.samples import apart, nonzero, real, samples
+from chainrule.core.shape import normalize_dim
+from chainrule.core.tensor import Tensor
+from chainrule.ops.along import lined_up, picked, placed, rank_of, restore_dtype, sum_dtype
+from chainrule.ops.writing import into
+
+__all__ = [
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "moved", "recurrence",
+    "running_product", "trapezoid",
+]  # fmt: skip
+
+_rows: list[tuple[Any, ...]] = [((3, 4),), ((),), ((2, 3, 2),)]
+
+
+def _axis_last(x: Any, dim: int) -> Any:
+    return np.moveaxis(x, dim, 0)
+
+
+# ------------------------------------------------------------------------------------------------ the two machines
+
+
+@scan(linear=True, spelled="", samples=samples(real, [((3, 4),)], dim=[0, 1], by=[1, -1]))
+def moved(xp: Any, input: Array, *, dim: int, by: int) -> Array:
+    """Every value one place further along `dim` (`by` 1) or back (-1); zero where none comes in."""
+    out = xp.zeros(input.shape, input.dtype)
+    if input.ndim and input.shape[dim]:
+        to, source = _axis_last(out, dim), _axis_last(input, dim)
+        if by > 0:
+            to[1:] = source[:-1]
+        else:
+            to[:-1] = source[1:]
+    return out
+
+
+moved.vjp(input=lambda g, dim, by: moved(g, dim=dim, by=-by))
+
+
+def _recurrence_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    b, a = lined_up(values, batched, size)
+    rank = rank_of(b) - 1
+    return b if rank == 0 else recurrence(b, a, **{**params, "dim": 1 + normalize_dim(params["dim"], rank)})
+
+
+@scan(spelled="", vmap=_recurrence_batch, samples=samples(real, [((3, 4), (3, 4))], dim=[0, 1], by=[1, -1]))
+def recurrence(xp: Any, input: Array, other: Array, *, dim: int, by: int) -> Array:
+    """s[i] = input[i] + other[i] s[i - by], along `dim`, from the first place (`by` 1) or the last (-1)."""
+    out = input.copy()
+    if not out.ndim:
+        return out
+    s, a = _axis_last(out, dim), _axis_last(other, dim)
+    order = range(1, len(s)) if by > 0 else range(len(s) - 2, -1, -1)
+    for i in order:
+        s[i] += a[i] * s[i - by]
+    return out
+
+
+def _recurred(g: Any, other: Any, dim: int, by: int) -> Any:
+    """The cotangent of the right-hand sides: the same recurrence, backwards."""
+    return recurrence(g, moved(other, dim=dim, by=-by), dim=dim, by=-by)
+
+
+recurrence.vjp(
+    input=lambda g, other, dim, by: _recurred(g, other, dim, by),
+    other=lambda g, other, out, dim, by: _recurred(g, other, dim, by) * moved(out, dim=dim, by=by),
+)
+
+
+@scan(spelled="", samples=samples(real, [((3, 4),)], dim=[0, 1], by=[1, -1]))
+def running_product(xp: Any, input: Array, *, dim: int, by: int) -> Array:
+    """The product of all values before each place (`by` 1) or after it (-1)."""
+    if not input.ndim:
+        return xp.ones((), input.dtype)
+    out = xp.ones(input.shape, input.dtype)
+    to, source = _axis_last(out, dim), _axis_last(input, dim)
+    if len(source) > 1:
+        if by > 0:
+            xp.multiply.accumulate(source[:-1], 0, None, to[1:])
+        else:
+            xp.multiply.accumulate(source[:0:-1], 0, None, to[-2::-1])
+    return out
+
+
+running_product.vjp(
+    input=lambda g, input, out, dim, by: out * recurrence(
+        moved(g, dim=dim, by=-by), moved(input, dim=dim, by=-by), dim=dim, by=-by
+    )
+)
+
+
+# ------------------------------------------------------------------------------------------------ sums and products
+
+
+def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
+    want = sum_dtype(input, dtype)
+    x = restore_dtype(input, np.dtype(np.float32) if want in NARROW else want)
+    axis = normalize_dim(dim, input.ndim)
+    out = ufunc.accumulate(x, axis, x.dtype) if input.ndim else x.copy()
+    return restore_dtype(out, want)
+
+
+def _backwards_sum(g: Any, dim: int) -> Any:
+    """From each place to the end."""
+    if not rank_of(g):
+        return g
+    if isinstance(g, Tensor):
+        return call("flip", cumsum(call("flip", g, dims=(dim,)), dim), dims=(dim,))
+    return np.flip(np.add.accumulate(np.flip(g, dim), dim, g.dtype), dim)
+
+
+@scan(linear=True, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
+def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
+    """The running sum along an axis."""
+    return _accumulated(xp, xp.add, input, dim, dtype)
+
+
+cumsum.vjp(input=lambda g, dim: _backwards_sum(g, dim))
+
+
+@scan(spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
+def cumprod(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
+    """The running product along an axis."""
+    return _accumulated(xp, xp.multiply, input, dim, dtype)
+
+
+def _cumprod_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
+    if not rank_of(g):
+        return g
+    if not isinstance(g, Tensor) and input.all():
+        return _backwards_sum(g * out, dim) / input
+    tail = recurrence(g, moved(input, dim=dim, by=-1), dim=dim, by=-1)
+    return tail * running_product(input, dim=dim, by=1)
+
+
+cumprod.vjp(input=_cumprod_pull)
+
+
+# ------------------------------------------------------------------------------------------------ running extremes
+
+
+def _check_extreme(name: str) -> Any:
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        dtype = inputs[0].dtype
+        if dtype.is_complex:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype.title}'")
+
+    return check
+
+
+def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:
+    return placed(g, indices, dim=normalize_dim(dim, len(input_shape)), shape=tuple(input_shape))
+
+
+@scan(outs=("values", "indices"), check=_check_extreme("cummax"), samples=samples(apart, _rows, dim=[0, -1]))
+def cummax(xp: Any, input: Array, dim: int) -> Array:
+    """The largest value so far along an axis, and where it was."""
+    return xp.sorting.cummax(input, normalize_dim(dim, input.ndim))
+
+
+@scan(outs=("values", "indices"), check=_check_extreme("cummin"), samples=samples(apart, _rows, dim=[0, -1]))
+def cummin(xp: Any, input: Array, dim: int) -> Array:
+    """The smallest value so far along an axis, and where it was."""
+    return xp.sorting.cummin(input, normalize_dim(dim, input.ndim))
+
+
+cummax.vjp(input=lambda g, indices, input_shape, dim: _placed_back(g, indices, input_shape, dim))
+cummin.vjp(input=lambda g, indices, input_shape, dim: _placed_back(g, indices, input_shape, dim))
+
+
+# --------------------------------------------------------------------------------------------- sums of exponentials
+
+
+def _check_logcumsumexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    dtype = inputs[0].dtype
+    if dtype.category < 2:
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtype.title}'")
+
+
+@scan(check=_check_logcumsumexp, samples=samples(real, _rows, dim=[0, -1]))
+def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
+    """The logarithm of the running sum of exponentials along an axis."""
+    axis = normalize_dim(dim, input.ndim)
+    if input.dtype.kind != "c":
+        return xp.sorting.logcumsumexp(input, axis)
+    if not input.ndim:
+        return input.copy()
+    top = xp.maximum.accumulate(input.real, axis).max(axis, keepdims=True)
+    with np.errstate(all="ignore"):
+        return xp.log(xp.add.accumulate(xp.exp(input - top), axis)) + top
+
+
+def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
+    """exp(x[i]) times the sum of g[k] exp(-out[k]) over k >= i, positive and negative parts apart, in logarithms."""
+    if not rank_of(g):
+        return g
+    if dtype_of(g).is_complex:
+        return call("exp", input) * _backwards_sum(g * call("exp", -out), dim)
+    zero = -float("inf")
+    parts = []
+    for part, sign in ((call("where", g > 0, g, 1.0), 1), (call("where", g < 0, -g, 1.0), -1)):
+        logs = call("where", g * sign > 0, call("log", part), zero)
+        parts.append(call("exp", _backwards_logs(logs - out, dim) + input))
+    return parts[0] - parts[1]
+
+
+def _backwards_logs(x: Any, dim: int) -> Any:
+    if isinstance(x, Tensor):
+        return call("flip", logcumsumexp(call("flip", x, dims=(dim,)), dim), dims=(dim,))
+    return np.flip(logcumsumexp(np.flip(x, dim), dim), dim)
+
+
+logcumsumexp.vjp(input=_logcumsumexp_pull)
+
+
+# ------------------------------------------------------------------------------------- differences and trapezoids
+
+
+def _narrowed(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    result: Tensor = x.narrow(dim, start, length)  # type: ignore[attr-defined]
+    return result
+
+
+def _check_diff(input: Tensor, n: int, dim: int, extras: tuple[Any, ...]) -> None:
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    normalize_dim(dim, input.ndim)
+    for extra in extras:
+        if extra is not None and extra.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+
+
+@composite()
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None
+) -> Tensor:
+    """The n-th differences of neighbours along an axis."""
+    _check_diff(input, n, dim, (prepend, append))
+    parts = [p for p in (prepend, input, append) if p is not None]
+    x = input if len(parts) == 1 else call("cat", parts, dim=dim)
+    n = min(n, x.shape[dim])
+    for _ in range(n):
+        rest = x.shape[dim] - 1
+        a, b = _narrowed(x, dim, 1, rest), _narrowed(x, dim, 0, rest)
+        x = call("logical_xor", a, b) if x.dtype.category == 0 else a - b  # type: ignore[operator]
+    return into("diff", x.clone() if x is input and n == 0 else x, out, (input,))  # type: ignore[attr-defined,no-any-return]
+
+
+def _areas(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> Tensor:
+    """Twice the area under the curve between each pair of neighbours."""
+    dim = normalize_dim(dim, y.ndim, wrap_scalar=False)
+    size = y.shape[dim]
+    left, right = _narrowed(y, dim, 0, max(size - 1, 0)), _narrowed(y, dim, 1 if size else 0, max(size - 1, 0))
+    if x is None:
+        return (left + right) * dx  # type: ignore[operator,no-any-return]
+    steps = diff(_abscissae(y, x, dim, name), dim=dim if x.ndim == y.ndim else -1)
+    if x.ndim < y.ndim and x.ndim == 1:
+        steps = steps.reshape([-1 if a == dim else 1 for a in range(y.ndim)])
+    return (left + right) * steps  # type: ignore[operator,no-any-return]
+
+
+def _abscissae(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
+    if x.ndim == 1 and x.shape[0] != y.shape[dim]:
+        raise RuntimeError(f"{name}(): There must be one `x` value for each sample point")
+    return x
+
+
+@composite(spelled="f")
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The area under sampled curves, by trapezoids."""
+    _either("trapezoid", x, dx)
+    if y.ndim and not y.shape[dim]:
+        return y.sum(dim)  # type: ignore[attr-defined,no-any-return]
+    areas = _areas(y, x, 1 if dx is None else dx, dim, "trapezoid")
+    return areas.sum(normalize_dim(dim, y.ndim)) / 2.0  # type: ignore[attr-defined,no-any-return]
+
+
+def _either(name: str, x: Any, dx: Any) -> None:
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}() received an invalid combination of arguments: give x or dx, not both")
+
+
+@composite(spelled="f")
+def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """Another name of `trapezoid`."""
+    return trapezoid(y, x, dx=dx, dim=dim)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f")
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The running area under sampled curves, by trapezoids."""
+    _either("cumulative_trapezoid", x, dx)
+    areas = _areas(y, x, 1 if dx is None else dx, dim, "cumulative_trapezoid")
+    return cumsum(areas, normalize_dim(dim, y.ndim)) / 2.0
