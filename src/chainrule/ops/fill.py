@@ -1,0 +1,180 @@
+"""Overwriting: `copy_`, `fill_`, `zero_`. Where nothing is recorded they are one NumPy call."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.door import Inplace, door, has_overlap
+from chainrule.autograd.versions import InferenceStore, touch
+from chainrule.backends.meta import is_meta
+from chainrule.core.ambient import LISTENING
+from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
+from chainrule.core.literal import cast_number
+from chainrule.core.op import Array, Number
+from chainrule.core.public import method, spell
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.shape import broadcast_shapes
+from chainrule.core.tensor import PLAIN, Tensor
+
+__all__ = ["copy_", "fill_", "inplace_form", "quiet", "write_array", "zero_"]
+
+_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+
+def inplace_form(op_fn: Any, fn: Any) -> Inplace:
+    """The in-place form of an op, behind a function written by hand."""
+    form = Inplace(op_fn.op)
+    op_fn.op.inplace, form.fn = form, fn
+    fn.op, fn.public = form, fn
+    return form
+
+
+def quiet(t: Tensor) -> bool:
+    """May the array of `t` be written without a word to autograd?"""
+    if t.__class__ not in PLAIN or t.edge is not None or t.extra is not None or t.store.__class__ is InferenceStore:
+        return False
+    return t.view is None or (t.view.base.edge is None and t.view.base.extra is None)
+
+
+def check_target(raw: Any) -> None:
+    """Refuse to write where elements share memory."""
+    if not raw.flags.c_contiguous and has_overlap(raw):
+        raise RuntimeError(_OVERLAP)
+
+
+def write_array(target: Any, source: Any) -> None:
+    """Values into an array of any other dtype."""
+    if is_meta(target):
+        return
+    if is_meta(source):
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    check_target(target)
+    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+        source = source.real
+    if source.dtype.kind in "fV" and target.dtype.kind in "iu":
+        with np.errstate(invalid="ignore"):
+            target[...] = source.astype(np.int64) if target.dtype != np.uint64 else source
+    else:
+        with np.errstate(over="ignore"):
+            target[...] = source
+
+
+def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
+    if source != target and broadcast_shapes(target, source) != target:
+        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(broadcast_shapes(target, source))}")  # fmt: skip
+
+
+def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    target, source = inputs[0].raw, inputs[1].raw
+    _check_shapes(target.shape, source.shape)
+    write_array(target, source)
+
+
+def _copy_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, source = values
+    if not batched[0]:
+        x = call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
+    return copy.public(x, front(source, len(shape_of(x)) - 1) if batched[1] else source)
+
+
+@general(spelled="", node={"TT": "CopyBackwards"}, write=_write_copy, vmap=_copy_batched)
+def copy(xp: Any, input: Array, src: Array, *, non_blocking: bool = False) -> Array:
+    """The values of `src` in the shape and dtype of `input`."""
+    result = xp.empty_like(input)
+    _check_shapes(input.shape, src.shape)
+    write_array(result, src)
+    return result
+
+
+copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(g, src_shape))
+
+
+@method
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrite this tensor with the values of another, broadcast and converted."""
+    if not LISTENING and quiet(self) and src.__class__ in PLAIN and src.edge is None and src.extra is None:
+        _write_copy(None, (self, src), {})
+        touch(self, "copy_")
+        return self
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    return door(COPY, (self, src), {"non_blocking": non_blocking})  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------------------------------- one value
+
+
+def _filling(dtype: np.dtype[Any], value: Any) -> Any:
+    if isinstance(value, (np.ndarray, Tensor)):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return value
+    return cast_number(value.item() if isinstance(value, np.generic) else value, OF_NUMPY[dtype])
+
+
+def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    target, value = inputs[0].raw, inputs[1]
+    write_array(target, _filling(target.dtype, value.raw if isinstance(value, Tensor) else value))
+
+
+def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, value = values
+    if not batched[0]:
+        x = call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
+    return copy.public(x, front(value, len(shape_of(x)) - 1)) if batched[1] else fill.public(x, value)
+
+
+@elementwise(promote="none", spelled="f", write=_write_fill, vmap=_fill_batched, node={"TN": "FillBackward0", "TT": "FillBackward1"})  # fmt: skip
+def fill(xp: Any, input: Array, value: Array | Number) -> Array:
+    """The shape of the input, one value everywhere."""
+    result = xp.empty_like(input)
+    write_array(result, _filling(input.dtype, value))
+    return result
+
+
+fill.vjp(input=lambda g: call("zeros_like", g), value=lambda g: g)
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Overwrite every element with one value."""
+    if not LISTENING and quiet(input) and not isinstance(value, Tensor):
+        raw = input.raw
+        if value.__class__ is float and raw.dtype.kind == "f":
+            check_target(raw)
+            raw.fill(value)
+        else:
+            _write_fill(None, (input, value), {})
+        touch(input, "fill_")
+        return input
+    return door(FILL, (input, value), {})  # type: ignore[no-any-return]
+
+
+@elementwise(promote="none", spelled="", linear=True)
+def zero(xp: Any, input: Array) -> Array:
+    """Zeros."""
+    return xp.zeros_like(input)
+
+
+zero.vjp(input=lambda g: call("zeros_like", g))
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Overwrite every element with zero."""
+    if not LISTENING and quiet(input):
+        check_target(input.raw)
+        input.raw.fill(0)
+        touch(input, "zero_")
+        return input
+    return door(ZERO, (input,), {})  # type: ignore[no-any-return]
+
+
+COPY, FILL, ZERO = inplace_form(copy, copy_), inplace_form(fill, fill_), inplace_form(zero, zero_)
+spell("fill_", fill_, "fm")
+spell("zero_", zero_, "fm")

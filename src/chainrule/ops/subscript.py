@@ -1,0 +1,511 @@
+"""`x[key]` and `x[key] = value`, in every form NumPy and PyTorch know.
+
+A key is read from left to right. Ints, slices, None and `...` are views, made at once, one op each; what remains are index
+tensors, each for one axis of that view. The index tensors are broadcast and stacked into a single one, and read by one op,
+`index`, or written by one, `index_put`. Where their axes lie next to each other the result has the index axes in their
+place, else in front.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chainrule.autograd.door import door
+from chainrule.core.ambient import LISTENING, here
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.family import call, front, indexing, shape_of, sum_to
+from chainrule.core.function_protocol import override
+from chainrule.core.literal import array_of, cast_number
+from chainrule.core.op import REGISTRY, Array
+from chainrule.core.public import composite, method
+from chainrule.core.shape import expand_shape, select_index, slice_indices
+from chainrule.core.tensor import PLAIN, Tensor, fresh
+from chainrule.ops.fill import copy_, fill_, inplace_form
+
+__all__ = ["index", "index_put", "index_sum", "read_indices"]
+
+Dims = tuple[int, ...]
+I64 = np.dtype(np.int64)
+
+
+# ------------------------------------------------------------------------------------------------------ the ops
+
+
+def _at(indices: Any, dims: Dims) -> Any:
+    """A NumPy key: the index arrays on their axes, whole slices before and between."""
+    if len(dims) == 1:
+        return (slice(None),) * dims[0] + (indices,)
+    key: list[Any] = [slice(None)] * (dims[-1] + 1)
+    for d, part in zip(dims, indices):
+        key[d] = part
+    return tuple(key)
+
+
+def _in_words(error: IndexError) -> IndexError:
+    return IndexError(str(error).replace("axis", "dimension"))
+
+
+def _index_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, indices = values
+    dims: Dims = params["dims"]
+    if not batched[1]:
+        if _adjacent(dims):
+            return index.public(x, indices, dims=tuple(d + 1 for d in dims))
+        many = len(shape_of(indices)) - 1
+        return call("movedim", index.public(x, indices, dims=tuple(d + 1 for d in dims)), source=many, destination=0)
+    if batched[0] and dims == tuple(range(len(dims))):
+        return index.public(x, _with_rows(indices, size, len(dims)), dims=(0, *(d + 1 for d in dims)))
+    if not batched[0]:
+        turned = indices if len(dims) == 1 else call("movedim", indices, source=1, destination=0)
+        found = index.public(x, turned, dims=dims)
+        return found if not _adjacent(dims) or dims[0] == 0 else call("movedim", found, source=dims[0], destination=0)
+    return None
+
+
+def _with_rows(indices: Any, size: int, many: int) -> Any:
+    """Stack the number of the example before a batch of indices."""
+    rank = len(shape_of(indices))
+    rows = call("arange", size)
+    if many == 1:
+        rows = call("view", rows, shape=(size, *(1,) * (rank - 1)))
+        return call("stack", [call("expand", rows, size=shape_of(indices)), indices], dim=0)
+    parts = call("movedim", indices, source=1, destination=0)
+    shape = shape_of(parts)[1:]
+    rows = call("expand", call("view", rows, shape=(1, size, *(1,) * (rank - 2))), size=(1, *shape))
+    return call("cat", [rows, parts], dim=0)
+
+
+def _adjacent(dims: Dims) -> bool:
+    return dims == tuple(range(dims[0], dims[0] + len(dims)))
+
+
+@indexing(spelled="", linear=True, vmap=_index_batched)
+def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Array:
+    """The elements at positions along some axes: `indices` is one index array, or a stack of one per axis."""
+    try:
+        if len(dims) == 1:
+            return input.take(indices, dims[0])
+        return input[_at(indices, dims)]
+    except IndexError as error:
+        raise _in_words(error) from None
+
+
+@indexing(spelled="", linear=True, node="IndexPut")
+def index_sum(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """The transpose of `index`: zeros of a shape, with every element added at its position."""
+    if input.size == 0:
+        return xp.zeros(shape, input.dtype)
+    return xp.scatter.index_put(xp.zeros(shape, input.dtype), _at(indices, dims), input, True)
+
+
+index.vjp(input=lambda g, indices, dims, input_shape: index_sum(g, indices, dims=dims, shape=input_shape))
+index_sum.vjp(input=lambda g, indices, dims: index(g, indices, dims=dims))
+
+
+def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, indices, source = values
+    dims: Dims = params["dims"]
+    in_front = dims == tuple(range(len(dims)))
+    if batched[1] and in_front:
+        indices, at = _with_rows(indices, size, len(dims)), (0, *(d + 1 for d in dims))
+    elif not batched[1] and _adjacent(dims):
+        at = tuple(d + 1 for d in dims)
+    else:
+        return None
+    if not batched[0]:
+        x = call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
+    if batched[2]:
+        rank = len(shape_of(x)) - len(dims) + len(shape_of(indices)) - (len(at) > 1) - bool(batched[1]) + (len(at) > len(dims))
+        source = front(source, rank - (len(at) > len(dims)))
+    return index_put.public(x, indices, source, dims=at, accumulate=params["accumulate"])
+
+
+def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    target, indices, values = (t.raw for t in inputs)
+    key = _at(indices, params["dims"])
+    _check_values(target, key, values)
+    if params["accumulate"]:
+        if values.size and indices.size:
+            target[...] = xp.scatter.index_put(target, key, values, True)
+        return
+    try:
+        target[key] = values
+    except IndexError as error:
+        raise _in_words(error) from None
+
+
+def _check_values(target: Any, key: Any, values: Any) -> None:
+    want = np.broadcast_shapes(*(k.shape for k in key if not isinstance(k, slice)))
+    dims = [i for i, k in enumerate(key) if not isinstance(k, slice)]
+    rest = [n for i, n in enumerate(target.shape) if i not in dims]
+    at = dims[0] if _adjacent(tuple(dims)) else 0
+    shape = (*rest[:at], *want, *rest[at:])
+    lead = len(shape) - values.ndim
+    if values.dtype != target.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {OF_NUMPY[target.dtype].title} for the "
+            f"destination and {OF_NUMPY[values.dtype].title} for the source."
+        )
+    if lead < 0 or any(n != 1 and n != m for n, m in zip(values.shape, shape[lead:])):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(shape)}"
+        )
+
+
+@indexing(spelled="", vmap=_put_batched, write=_write_at, name="index_put_at", node="IndexPut")
+def index_put(xp: Any, input: Array, indices: Array, values: Array, *, dims: tuple[int, ...], accumulate: bool) -> Array:
+    """The input with values written (or added, counting repeats) at positions along some axes."""
+    key = _at(indices, dims)
+    _check_values(input, key, values)
+    try:
+        return xp.scatter.index_put(input, key, values, accumulate and values.size > 0 and indices.size > 0)
+    except IndexError as error:
+        raise _in_words(error) from None
+
+
+def _zero_like(g: Any) -> Any:
+    """A 0-d zero of the same kind."""
+    return g.new_zeros(()) if isinstance(g, Tensor) else np.zeros((), g.dtype)
+
+
+index_put.vjp(
+    input=lambda g, indices, dims, accumulate: (
+        g if accumulate else index_put(g, indices, _zero_like(g), dims=dims, accumulate=False)
+    ),
+    values=lambda g, indices, dims, values_shape: sum_to(index(g, indices, dims=dims), values_shape),
+)
+
+
+def _put_in_place(input: Tensor, indices: Tensor, values: Tensor, *, dims: Dims, accumulate: bool) -> Tensor:
+    return door(_PUT, (input, indices, values), {"dims": dims, "accumulate": accumulate})  # type: ignore[no-any-return]
+
+
+_PUT = inplace_form(index_put, _put_in_place)
+
+
+# ---------------------------------------------------------------------------------------------- reading a key
+
+
+def _refuse_key(part: Any) -> NoReturn:
+    kind = type(part)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise IndexError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {name})"
+    )
+
+
+def _as_parts(key: Any) -> tuple[Any, ...]:
+    """The parts of a key; a short list that holds more than numbers counts as a tuple, as in old NumPy."""
+    if key.__class__ is tuple:
+        return key  # type: ignore[no-any-return]
+    if isinstance(key, (Tensor, np.ndarray, slice, int)) or key is None or key is Ellipsis:
+        return (key,)
+    if isinstance(key, tuple):
+        return tuple(key)
+    if not _is_sequence(key) or len(key) >= 32 or isinstance(key, range):
+        return (key,)
+    if any(isinstance(p, (Tensor, slice)) or p is None or p is Ellipsis or _is_sequence(p) for p in key):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+            "which will result either in an error or a different result",
+            UserWarning,
+            stacklevel=4,
+        )
+        return tuple(key)
+    return (key,)
+
+
+def _is_sequence(x: Any) -> bool:
+    kind = x.__class__
+    if kind is list or kind is tuple:
+        return True
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(x, (dict, set, np.generic))
+
+
+def _dims_of(part: Any) -> int:
+    """How many axes a part of a key uses up."""
+    if part is None or part is Ellipsis or part is True or part is False:
+        return 0
+    if isinstance(part, (Tensor, np.ndarray)) and str(part.dtype).rpartition(".")[2] in ("bool", "uint8"):
+        return len(part.shape)
+    return 1
+
+
+class _Reader:
+    """Walks over the parts of a key: `x` is the view made so far, `axis` the next axis, `found` the index tensors."""
+
+    __slots__ = ("axis", "found", "original", "rank", "used", "x")
+
+    def __init__(self, x: Tensor, used: int) -> None:
+        self.x, self.original, self.rank, self.used = x, x, len(x.shape), used
+        self.axis = 0
+        self.found: dict[int, Tensor] = {}
+
+    def read(self, part: Any) -> None:
+        """One part."""
+        kind = part.__class__
+        if kind is int:
+            self.pick(part)
+        elif kind is slice:
+            self.cut(part)
+        elif part is Ellipsis:
+            self.axis += self.rank - self.used
+        elif part is None:
+            self.x = _view("unsqueeze")(self.x, self.axis)
+            self.axis += 1
+        elif kind is bool:
+            self.switch(part)
+        else:
+            self.tensor(part)
+
+    def pick(self, at: int) -> None:
+        size = self.x.shape[self.axis]
+        self.x = _view("select")(self.x, self.axis, select_index(at, size, self.axis))
+
+    def cut(self, part: slice) -> None:
+        size = self.x.shape[self.axis]
+        start, stop, step = slice_indices(part, size)
+        if start or stop != size or step != 1:
+            self.x = _view("slice")(self.x, self.axis, start, stop, step)
+        self.axis += 1
+
+    def switch(self, on: bool) -> None:
+        """A bool: a new axis of size 1, or 0."""
+        self.x = _view("unsqueeze")(self.x, self.axis)
+        self.keep(fresh(np.zeros(int(on), I64)))
+
+    def keep(self, indices: Tensor) -> None:
+        self.found[self.axis] = indices
+        self.axis += 1
+
+    def tensor(self, part: Any) -> None:
+        """A tensor, or what can be made one; masks become positions."""
+        t = part if isinstance(part, Tensor) else _indices_from(part)
+        if t.__class__ is int:
+            self.pick(t)  # type: ignore[arg-type]
+            return
+        name = t.dtype.name
+        if name == "bool" or name == "uint8":
+            self.mask(t)
+        elif name != "int64" and name != "int32":
+            if t.ndim == 0 and t.dtype.category == 1:
+                self.pick(int(t.item()))  # type: ignore[attr-defined]
+                return
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        elif t.ndim == 0 and t.__class__ in PLAIN:
+            self.pick(int(t.raw))
+        else:
+            self.keep(t)
+
+    def mask(self, t: Tensor) -> None:
+        if t.dtype.name == "uint8":
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=5)  # fmt: skip
+        if t.ndim == 0:
+            return self.switch(bool(t.item()))  # type: ignore[attr-defined]
+        here, shape = self.axis, tuple(t.shape)
+        if shape != tuple(self.x.shape[here : here + len(shape)]):
+            raise IndexError(
+                f"The shape of the mask {list(shape)} at index 0 does not match the shape of the indexed tensor "
+                f"{list(self.x.shape)} at index {here}"
+            )
+        for part in _positions(t):
+            self.keep(part)
+
+
+def _positions(mask: Tensor) -> list[Tensor]:
+    """Where a mask holds, one index tensor per axis."""
+    if mask.__class__ in PLAIN:
+        return [fresh(part) for part in mask.raw.nonzero()]
+    return list(mask.nonzero(as_tuple=True))  # type: ignore[attr-defined]
+
+
+def _indices_from(part: Any) -> Any:
+    """A list, an array, or an int of another class as an index."""
+    if isinstance(part, np.ndarray):
+        array = part if part.dtype.kind in "iub" else part.astype(I64)
+        return fresh(np.asarray(array))
+    if isinstance(part, (bytes, str)):
+        raise TypeError(f"new(): invalid data type '{type(part).__name__}'")
+    if _is_sequence(part):
+        array = array_of(part, None)
+        return fresh(array if array.dtype.kind in "iub" else array.astype(I64))
+    if hasattr(type(part), "__index__") and not isinstance(part, np.bool_):
+        return operator.index(part)
+    return _refuse_key(part)
+
+
+_SCALAR = "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"  # fmt: skip
+
+
+def _read(x: Tensor, key: Any) -> _Reader:
+    """Apply a key: the view that its basic parts make, and the index tensors that remain."""
+    parts = _as_parts(key)
+    used = sum([_dims_of(p) for p in parts])
+    rank = len(x.shape)
+    if used > rank:
+        if rank == 0 and len(parts) == 1 and key.__class__ is not slice and not isinstance(key, (Tensor, list)):
+            raise IndexError(_SCALAR)
+        if rank == 0 and key.__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    reader = _Reader(x, used)
+    for part in parts:
+        reader.read(part)
+    return reader
+
+
+_VIEWS: dict[str, Any] = {}
+
+
+def _view(name: str) -> Any:
+    found = _VIEWS.get(name)
+    if found is None:
+        found = _VIEWS[name] = REGISTRY[name].fn.public
+    return found
+
+
+def read_indices(found: dict[int, Tensor]) -> tuple[Tensor, Dims]:
+    """Index tensors by axis, as one tensor and the axes."""
+    dims = tuple(sorted(found))
+    if len(dims) == 1:
+        return found[dims[0]], dims
+    parts = [found[d] for d in dims]
+    if all(t.__class__ in PLAIN for t in parts):
+        return fresh(_stacked([t.raw for t in parts])), dims
+    whole = call("broadcast_tensors", *parts)
+    return call("stack", [call("to_dtype", t, dtype=OF_NUMPY[I64]) for t in whole], dim=0), dims
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    try:
+        return np.stack(np.broadcast_arrays(*arrays))
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(a.shape)) for a in arrays)
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------- x[key], x[key] = v
+
+
+def _asked(name: str, values: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[bool, Any]:
+    return override(getattr(Tensor, name), values, args, {}, here())
+
+
+@method
+def __getitem__(self: Tensor, key: Any) -> Any:
+    """The part of the tensor that a key names: a view where it can be one."""
+    if LISTENING or self.__class__ not in PLAIN:
+        done, result = _asked("__getitem__", (self, key), (self, key))
+        if done:
+            return result
+    kind = key.__class__
+    if kind is int:
+        shape = self.shape
+        if not shape:
+            raise IndexError(_SCALAR)
+        return _view("select")(self, 0, select_index(key, shape[0], 0))
+    if kind is slice and self.shape:
+        return _view("slice")(self, 0, *slice_indices(key, self.shape[0]))
+    reader = _read(self, key)
+    if reader.found:
+        indices, dims = read_indices(reader.found)
+        return index.public(reader.x, indices, dims=dims)
+    return _view("alias")(self) if reader.x is self else reader.x
+
+
+@method
+def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+    """Overwrite the part of the tensor that a key names."""
+    if LISTENING or self.__class__ not in PLAIN or (isinstance(value, Tensor) and value.__class__ not in PLAIN):
+        done, _ = _asked("__setitem__", (self, key, value), (self, key, value))
+        if done:
+            return
+    if not isinstance(value, (Tensor, int, float, complex, np.number, np.bool_)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a {_legacy_type(self)}")
+    reader = _read(self, key)
+    if reader.found:
+        indices, dims = read_indices(reader.found)
+        source = value if isinstance(value, Tensor) else _as_tensor(value, self)
+        _put_in_place(reader.x, indices, _without_lead(source, _put_rank(reader.x, indices, dims)), dims=dims, accumulate=False)
+    elif isinstance(value, Tensor):
+        _copy_to(reader.x, value)
+    else:
+        fill_(reader.x, value)
+
+
+def _copy_to(target: Tensor, value: Tensor) -> None:
+    value = _without_lead(value, len(target.shape))
+    shape = tuple(value.shape)
+    expand_shape(shape, shape, tuple(target.shape))
+    copy_(target, value)
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _legacy_type(t: Tensor) -> str:
+    return f"torch.{t.dtype.title}Tensor"
+
+
+def _as_tensor(value: Any, like: Tensor) -> Tensor:
+    return fresh(cast_number(value.item() if isinstance(value, np.generic) else value, like.dtype))
+
+
+def _put_rank(x: Tensor, indices: Tensor, dims: Dims) -> int:
+    return len(x.shape) - len(dims) + len(indices.shape) - (len(dims) > 1)
+
+
+def _without_lead(value: Tensor, rank: int) -> Tensor:
+    """A value whose leading axes of size 1, beyond `rank`, are dropped."""
+    shape = tuple(value.shape)
+    extra = 0
+    while len(shape) - extra > rank and shape[extra] == 1:
+        extra += 1
+    return call("reshape", value, shape=shape[extra:]) if extra else value
+
+
+# --------------------------------------------------------------------------------------------------- index_put
+
+
+def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
+    reader = _Reader(input, 0)
+    if len(indices) > reader.rank:
+        raise IndexError(f"too many indices for tensor of dimension {reader.rank} (got {len(indices)})")
+    for part in indices:
+        if part is None:
+            reader.axis += 1
+        elif isinstance(part, Tensor) and part.ndim == 0 and part.dtype.name != "bool":
+            reader.keep(part)
+        else:
+            reader.tensor(part)
+    found, dims = read_indices(reader.found)
+    return reader.x, found, dims
+
+
+def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write (or, with `accumulate`, add) values at the positions that index tensors name, in place."""
+    x, found, dims = _put_parts(input, indices)
+    _put_in_place(x, found, values, dims=dims, accumulate=accumulate)
+    return input
+
+
+@composite("fm", "index_put")
+def _index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """The tensor with values written (or added) at the positions that index tensors name."""
+    x, found, dims = _put_parts(input, indices)
+    return index_put.public(x, found, values, dims=dims, accumulate=accumulate)  # type: ignore[no-any-return]
+
+
+composite("fm", "index_put_")(_index_put_)
