@@ -13,10 +13,12 @@ from typing import Any
 from chainrule.core.ambient import here
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
-from chainrule.autograd.hooks import check_nan, run_after, run_before, run_tensor_hooks
+from chainrule.autograd.anomaly import watched
+from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
+from chainrule.autograd.node import AccumulateGrad, Freed, Node
+from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running
 
-__all__ = ["Wanted", "leading_to", "run"]
+__all__ = ["Wanted", "run"]
 
 NONE = 1  # above every key: no node waits on top
 
@@ -40,7 +42,24 @@ def run(
     """
     edges, gs = zip(*roots)
     on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
-    nan_check = here().anomaly
+    outer = running.task
+    running.task = task = Task(edges, keep, on_path, landing, outer)
+    try:
+        if task.depth % NESTED == NESTED - 1:
+            on_fresh_stack(lambda: _run(edges, gs, tensors, keep, freed, wanted, on_path, landing))
+        else:
+            _run(edges, gs, tensors, keep, freed, wanted, on_path, landing)
+        if task.callbacks:
+            task.finish()
+    finally:
+        running.task = outer
+
+
+def _run(
+    edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: Any, on_path: Any, landing: Any
+) -> None:
+    """The loop: take the youngest node that waits, pull, hand its cotangents on."""
+    anomaly = here().anomaly is not None
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far]
     top: Any = None
@@ -85,10 +104,8 @@ def run(
                     continue
             if hooks is not None:
                 g = run_before(node, g)
-            gs = node.pull_graph(g) if tensors else node.pull(g)
+            gs = watched(node, g, tensors) if anomaly else node.pull_graph(g) if tensors else node.pull(g)
             edges = node.edges
-            if nan_check:
-                check_nan(node, gs)
             if hooks is not None:
                 gs = run_after(node, g, gs)
             if not keep and node.saved:
@@ -117,22 +134,6 @@ def _collect(node: Node, g: Any, wanted: Any) -> None:
     for index, part in enumerate(g):
         if (node, index) in wanted:
             wanted[node, index] = part
-
-
-def leading_to(targets: set[Node], edges: Iterable[Any]) -> dict[Node, bool]:
-    """For every node reachable from `edges`: does an edge of it lead to a target? Iterative, each node once."""
-    leads: dict[Node, bool] = {}
-    todo = [node_of(e) for e in edges if e is not None]
-    while todo:
-        node = todo[-1]
-        if node not in leads:
-            leads[node] = False
-            todo.extend(m for e in node.edges if e is not None and (m := node_of(e)) not in leads)
-            continue
-        todo.pop()
-        if not leads[node]:
-            leads[node] = any(e is not None and ((m := node_of(e)) in targets or leads[m]) for e in node.edges)
-    return leads
 
 
 def _show_forward(error: Exception, node: Node | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.node import Hooks, Node, accumulator, tick
+from chainrule.autograd.node import Node, accumulator, hooks_of, tick
 from chainrule.core.family import call
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
@@ -176,32 +176,35 @@ def forbid(t: Tensor, verb: str = "modified") -> None:
     raise RuntimeError(name + what + _REASONS[v.kind])
 
 
-def rebase(t: Tensor, node: Node) -> None:
-    """`t` was changed in place by what `node` records: make that its history."""
-    _move_hooks(t, node)
+def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
+    """`t` was changed in place by what `node` records: make that its history. `edge`: a port, if `node` has several."""
     v = t.view
     if v is None:
-        t.edge = node
+        _move_retain(t, node if edge is None else edge)
+        t.edge = node if edge is None else edge
         return
     base = v.base
-    edge = base.edge
+    below = base.edge
     through = _new(CopySlices)
-    through.edges = (accumulator(base) if edge is LEAF else edge, *node.edges[1:])
+    through.edges = (accumulator(base) if below is LEAF else below, *node.edges[1:])
     through.chain, through.fn, through.saved, through.checks, through.hooks = v.chain, node, (), None, None
     through.code, through.lasti, through.key = node.code, node.lasti, tick()
     if "level" in node.__dict__:
         through.__dict__["level"] = node.__dict__["level"]
-    _move_hooks(base, through)
+    _move_retain(base, through)
     base.edge = through
+    before = t.edge
     derive(t)
+    _move_retain(t, t.edge, before)
 
 
-def _move_hooks(t: Tensor, node: Node) -> None:
-    """`retain_grad` follows the tensor to its new node."""
+def _move_retain(t: Tensor, to: Any, before: Any = None) -> None:
+    """`retain_grad` follows the tensor to its new node; hooks stay with the history they were registered on."""
     extra: Extra | None = t.extra
-    if extra is None or not extra.retained or not isinstance(t.edge, Node):
+    before = t.edge if before is None else before
+    if extra is None or not extra.retained or before is None or before is LEAF:
         return
-    old = t.edge.hooks
-    if old is not None and 0 in old.retain:
-        node.hooks = node.hooks or Hooks()
-        node.hooks.retain[0] = old.retain.pop(0)
+    old = before.node if before.__class__ is Port else before
+    held = old.hooks.retain.pop(before.index if before.__class__ is Port else 0, None) if old.hooks is not None else None
+    if held is not None:
+        hooks_of(to.node if to.__class__ is Port else to).retain[to.index if to.__class__ is Port else 0] = held
