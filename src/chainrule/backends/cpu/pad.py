@@ -35,7 +35,8 @@ def _check_extent(shape: Ints, axis: int, before: int, after: int, mode: str) ->
     if mode == "reflect" and max(before, after) >= n:
         raise RuntimeError(
             f"Argument #{2 * (len(shape) - axis) + 2}: Padding size should be less than the corresponding "
-            f"input dimension, but got: padding ({before}, {after}) at dimension {axis} of input {list(shape)}"
+            f"input dimension, but got: padding ({before}, {after}) at dimension {axis} of "
+            f"input {list(shape)}"
         )
     if mode == "circular" and max(before, after) > n:
         raise RuntimeError("Padding value causes wrapping around more than once.")
