@@ -10,7 +10,7 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from chainrule.autograd import bind as _bind
-from chainrule.autograd.modes import (
+from chainrule.autograd.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
 from chainrule.core import dtype as _dtypes

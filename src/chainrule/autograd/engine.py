@@ -13,7 +13,7 @@ from typing import Any
 from chainrule.core.ambient import here
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
-from chainrule.autograd.anomaly import watched
+from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import AccumulateGrad, Freed, Node
 from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running

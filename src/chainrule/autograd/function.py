@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import forward as forward_mode
-from chainrule.autograd.anomaly import remember
+from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import Freed, Node, accumulator, tick
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of
