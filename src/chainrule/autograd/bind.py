@@ -19,7 +19,7 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
-from chainrule.autograd.door import door, with_aliases
+from chainrule.autograd.door import door, operator_door, with_aliases
 from chainrule.autograd.eager import cut_here
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
@@ -34,7 +34,7 @@ from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
 
-__all__ = ["bind", "rebind", "source"]
+__all__ = ["bind", "operator", "rebind", "source"]
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -283,11 +283,20 @@ def _settle(op: Op, public: Any) -> None:
     public.__code__ = made.__code__
 
 
+def operator(op: Op) -> Any:
+    """The op as Tensor's operator: the same function, but it declines operands it does not know, as Python wants it."""
+    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse, "door": operator_door}
+    fn = FunctionType(_trampoline.__code__, scope, op.name)
+    scope["_self"], scope["_settle"] = fn, _settle
+    op.fn.operator = fn
+    return fn
+
+
 def rebind(op: Op) -> None:
     """Forget what was compiled: the declaration changed, so the next call compiles again. For tests of rules."""
-    public = op.fn.public
     op.nodes.clear()
-    public.__code__, public.__defaults__, public.__kwdefaults__ = _trampoline.__code__, None, None
+    for fn in (op.fn.public, getattr(op.fn, "operator", op.fn.public)):
+        fn.__code__, fn.__defaults__, fn.__kwdefaults__ = _trampoline.__code__, None, None
 
 
 def _variants(op: Op) -> list[str]:

@@ -13,12 +13,12 @@ from chainrule.autograd.eager import eager, eager_inplace
 from chainrule.backends import cpu
 from chainrule.core.ambient import here
 from chainrule.core.dtype import can_cast
-from chainrule.core.family import dtype_of
+from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["Inplace", "apply", "door", "with_aliases"]
+__all__ = ["NUMBERS", "Inplace", "apply", "door", "operator_door", "with_aliases"]
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
@@ -33,6 +33,22 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
             return result
     result = apply(op, inputs, params)
     return result if out is None else write_out(op, result, out, inputs)
+
+
+def operator_door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
+    """One call through an operator: `x * y` declines a `y` it does not know, so that Python asks `y` next."""
+    a, b = inputs
+    if isinstance(b, np.ndarray):
+        b = call("from_numpy", b)
+    elif isinstance(a, np.ndarray):
+        a = call("from_numpy", a)
+    elif not _operand(a) or not _operand(b):
+        return NotImplemented
+    return door(op, (a, b), params)
+
+
+def _operand(x: Any) -> bool:
+    return isinstance(x, (Tensor, *NUMBERS)) or hasattr(type(x), "__torch_function__")
 
 
 def apply(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

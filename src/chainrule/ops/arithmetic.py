@@ -292,11 +292,11 @@ def _pull_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
             return call("where", exponent >= 0, zeros_like(g), g * (out * -math.inf))
         return g * (out * _number_log(input))
     ends = input == 0
-    ends = ends & (exponent.real >= 0 if _is_complex(exponent) else exponent >= 0)
+    ends = ends & (exponent.real >= 0 if is_complex(exponent) else exponent >= 0)
     return call("where", ends, zeros_like(g), g * (out * call("log", input)))
 
 
-def _is_complex(x: Any) -> bool:
+def is_complex(x: Any) -> bool:
     return x.dtype.is_complex if isinstance(x, Tensor) else x.dtype.kind == "c"
 
 

@@ -7,16 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, bool_, uint8
-from chainrule.core.family import call, elementwise
+from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, dtype as DType, finfo, iinfo, uint8
+from chainrule.core.family import call, common_dtype, elementwise
 from chainrule.core.op import Array, Number
-from chainrule.core.public import alias, composite
-from chainrule.core.samples import apart, real, samples
+from chainrule.core.public import PUBLIC, alias, composite, method
+from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arithmetic import one, two, zeros_like
-from chainrule.ops.domains import not_for
+from chainrule.ops.arithmetic import one
+from chainrule.ops.domains import both, c_name, no_complex, not_for
 
 __all__: list[str] = []
+
+pairs: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,))]
+
+
+def coin(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Trues and falses."""
+    return rng.random(size=shape) < 0.5
 
 
 # ---------------------------------------------------------------------------------------------------- comparisons
@@ -83,24 +90,385 @@ def _check_where(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         )
 
 
-def chosen(xp: Any, condition: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition holds, else `b`; all of one dtype (a Python number takes the other's)."""
-    return xp.where(condition if condition.dtype == np.bool_ else condition != 0, a, b)
-
-
 @elementwise(
     name="where",
     unpromoted=("condition",),
     check=_check_where,
     spelled="",
-    samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,)), ((3,), 2.5)]),
+    samples=samples(
+        real, [((Drawn(coin, 3, 4)), (3, 4), (3, 4)), (Drawn(coin, 3, 4), (4,), ()), (Drawn(coin, 3), (3,), 2.5)]
+    ),
 )
 def select(xp: Any, condition: Array, input: Array | Number, other: Array | Number) -> Array:
     """`input` where the condition holds, else `other`."""
-    return chosen(xp, condition, input, other)
+    return xp.masks.choose(condition, input, other)
 
 
 select.vjp(
-    input=lambda g, condition: select(condition, g, 0),
-    other=lambda g, condition: select(condition, 0, g),
+    input=lambda g, condition: kept(g, condition),
+    other=lambda g, condition: kept(g, call("logical_not", condition)),
 )
+
+
+@composite(spelled="f")
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where the condition holds, else `other`; with a condition alone, where it holds, one index tensor per axis."""
+    if input is None and other is None:
+        return call("nonzero", condition, as_tuple=True)
+    return select.public(condition, input, other, out=out)
+
+
+@method
+def _where_of(self: Tensor, condition: Tensor, other: Any) -> Any:
+    return select.public(condition, self, other)
+
+
+PUBLIC["m"]["where"] = PUBLIC["m"].pop("_where_of")
+
+
+@elementwise(unpromoted=("mask",), spelled="", samples=samples(real, [((3, 4), Drawn(coin, 3, 4))]))
+def kept(xp: Any, input: Array, mask: Array) -> Array:
+    """The values where the mask holds, 0 elsewhere, whatever stood there."""
+    return xp.masks.keep(input, mask)
+
+
+kept.vjp(input=lambda g, mask: kept(g, mask))
+
+
+_LIMITS = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
+
+
+def refuse_overflow(number: Any, dtype: DType) -> None:
+    """Refuse a Python number that a dtype cannot hold."""
+    if dtype.is_complex or dtype is bool_:
+        return
+    fits = not isinstance(number, complex) or number.imag == 0
+    if fits and dtype.category == INT and not isinstance(number, complex):
+        limits = iinfo(dtype)
+        fits = limits.min <= number <= limits.max or (dtype is uint8 and -255 <= number <= limits.max)
+    if not fits:
+        name = _LIMITS.get(dtype.name, c_name(dtype))
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    input, mask, value = inputs
+    if mask.dtype is not bool_:
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.dtype)}"
+        )
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, "
+                f"but got tensor with {value.ndim} dimension(s)."
+            )
+    else:
+        refuse_overflow(value, input.dtype)
+
+
+def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    input, mask, value = inputs
+    _check_fill(inputs, params)
+    if np.broadcast_shapes(input.raw.shape, mask.raw.shape) != tuple(input.raw.shape):
+        raise RuntimeError(
+            f"The expanded size of the tensor {list(mask.shape)} must match the existing size {list(input.shape)}"
+        )
+    filling = value.raw if isinstance(value, Tensor) else value
+    xp.copyto(input.raw, np.asarray(filling).astype(input.raw.dtype), where=mask.raw)
+
+
+@elementwise(
+    promote="none",
+    check=_check_fill,
+    write=_write_fill,
+    spelled="fmi",
+    node={"TTT": "MaskedFillBackward1", "TTN": "MaskedFillBackward0"},
+    samples=samples(real, [((3, 4), Drawn(coin, 3, 4), ()), ((3, 4), Drawn(coin, 4), 2.5)]),
+)
+def masked_fill(xp: Any, input: Array, mask: Array, value: Array | Number) -> Array:
+    """The tensor with `value` where the mask holds."""
+    return xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input)
+
+
+masked_fill.vjp(
+    input=lambda g, mask: kept(g, call("logical_not", mask)), value=lambda g, mask: kept(g, mask)
+)
+
+
+# ------------------------------------------------------------------------------------------------- extremes, bounds
+
+
+def _extreme(kernel: str, message: str) -> Any:
+    return both(no_complex(message), not_for(kernel, COMPLEX))
+
+
+def _shared(g: Any, mine: Any, theirs: Any, loses: Any) -> Any:
+    """The cotangent of one of two candidates: all if it won, half of it if they tie."""
+    return kept(select(mine == theirs, g * 0.5, g), call("logical_not", loses(mine, theirs)))
+
+
+def _less(a: Any, b: Any) -> Any:
+    return a < b
+
+
+def _greater(a: Any, b: Any) -> Any:
+    return a > b
+
+
+@elementwise(samples=samples(apart, pairs), check=_extreme("max", "maximum not implemented for complex tensors."), spelled="fm")
+def maximum(xp: Any, input: Array, other: Array) -> Array:
+    """The larger of two elements; NaN if either is. A tie shares the gradient."""
+    return xp.maximum(input, other)
+
+
+maximum.vjp(
+    input=lambda g, input, other: _shared(g, input, other, _less),
+    other=lambda g, input, other: _shared(g, other, input, _less),
+)
+
+
+@elementwise(samples=samples(apart, pairs), check=_extreme("min", "minimum not implemented for complex tensors."), spelled="fm")
+def minimum(xp: Any, input: Array, other: Array) -> Array:
+    """The smaller of two elements; NaN if either is. A tie shares the gradient."""
+    return xp.minimum(input, other)
+
+
+minimum.vjp(
+    input=lambda g, input, other: _shared(g, input, other, _greater),
+    other=lambda g, input, other: _shared(g, other, input, _greater),
+)
+
+
+@elementwise(samples=samples(apart, pairs), check=_extreme("fmax", "fmax not implemented for complex tensors."), spelled="fm")
+def fmax(xp: Any, input: Array, other: Array) -> Array:
+    """The larger of two elements, numbers before NaN. A tie goes to the first."""
+    return xp.fmax(input, other)
+
+
+fmax.vjp(
+    input=lambda g, input, other: kept(g, (input >= other) | isnan(other)),
+    other=lambda g, input, other: kept(g, call("logical_not", (input >= other) | isnan(other))),
+)
+
+
+@elementwise(samples=samples(apart, pairs), check=_extreme("fmin", "fmin not implemented for complex tensors."), spelled="fm")
+def fmin(xp: Any, input: Array, other: Array) -> Array:
+    """The smaller of two elements, numbers before NaN. A tie goes to the first."""
+    return xp.fmin(input, other)
+
+
+fmin.vjp(
+    input=lambda g, input, other: kept(g, (input <= other) | isnan(other)),
+    other=lambda g, input, other: kept(g, call("logical_not", (input <= other) | isnan(other))),
+)
+
+
+def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    input, *bounds = inputs
+    if all(b is None for b in bounds):
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if common_dtype(inputs).is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    met = common_dtype(inputs)
+    for b in bounds:
+        if b is not None and not isinstance(b, Tensor):
+            refuse_overflow(b, met)
+
+
+@elementwise(
+    check=_check_clamp,
+    samples=samples(
+        real, [((3, 4), -0.5, 0.5), ((3, 4), None, 0.3), ((3, 4), 0.1, None), ((3, 4), (4,), None), ((3,), (3,), (3,))]
+    ),
+    node={"TTT": "ClampBackward0", "TTO": "ClampBackward0", "TOT": "ClampBackward0", "TNN": "ClampBackward1",
+          "TNO": "ClampBackward1", "TON": "ClampBackward1"},
+    spelled="fmiF",
+)  # fmt: skip
+def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
+    """Every element moved into [min, max]; if min > max, everything is max."""
+    if min is not None:
+        input = xp.maximum(input, min)
+    return input if max is None else xp.minimum(input, max)
+
+
+def _inside(input: Any, min: Any, max: Any) -> Any:
+    if min is None or max is None:
+        return input >= min if max is None else input <= max
+    return (input >= min) & (input <= max)
+
+
+def _pull_min(g: Any, input: Any, min: Any, max: Any) -> Any:
+    below = input < min
+    return kept(g, below if max is None else below & (min < max))
+
+
+clamp.vjp(
+    input=lambda g, input, min, max: kept(g, _inside(input, min, max)),
+    min=_pull_min,
+    max=lambda g, input, min, max: kept(g, (input > max) if min is None else (input > max) | (max < min)),
+)
+alias(clamp, "clip")
+
+
+def _check_bound(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    _check_clamp((*inputs, None), params)
+
+
+@elementwise(
+    check=_check_bound, samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    node={"TN": "ClampMinBackward0", "TT": "ClampMinBackward1"}, spelled="fmiF",
+)  # fmt: skip
+def clamp_min(xp: Any, input: Array, min: Array | Number) -> Array:
+    """Every element, but at least `min`."""
+    return xp.maximum(input, min)
+
+
+clamp_min.vjp(
+    input=lambda g, input, min: kept(g, input >= min), min=lambda g, input, min: kept(g, input < min)
+)
+
+
+@elementwise(
+    check=_check_bound, samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    node={"TN": "ClampMaxBackward0", "TT": "ClampMaxBackward1"}, spelled="fmiF",
+)  # fmt: skip
+def clamp_max(xp: Any, input: Array, max: Array | Number) -> Array:
+    """Every element, but at most `max`."""
+    return xp.minimum(input, max)
+
+
+clamp_max.vjp(
+    input=lambda g, input, max: kept(g, input <= max), max=lambda g, input, max: kept(g, input > max)
+)
+
+
+# ---------------------------------------------------------------------------------------- questions about numbers
+
+
+@elementwise(promote="none", spelled="fm")
+def isnan(xp: Any, input: Array) -> Array:
+    """Which elements are no numbers?"""
+    return xp.isnan(input)
+
+
+@elementwise(promote="none", spelled="fm")
+def isinf(xp: Any, input: Array) -> Array:
+    """Which elements are infinite?"""
+    return xp.isinf(input)
+
+
+@elementwise(promote="none", spelled="fm")
+def isfinite(xp: Any, input: Array) -> Array:
+    """Which elements are finite numbers?"""
+    return xp.isfinite(input)
+
+
+@elementwise(promote="none", spelled="fm", check=no_complex("isposinf does not support complex inputs."))
+def isposinf(xp: Any, input: Array) -> Array:
+    """Which elements are +inf?"""
+    return input == np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
+
+
+@elementwise(promote="none", spelled="fm", check=no_complex("isneginf does not support complex inputs."))
+def isneginf(xp: Any, input: Array) -> Array:
+    """Which elements are -inf?"""
+    return input == -np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
+
+
+@elementwise(promote="none", spelled="fm")
+def isreal(xp: Any, input: Array) -> Array:
+    """Which elements have no imaginary part?"""
+    return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, bool)
+
+
+def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    a, b = inputs
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"{a.dtype.title} did not match {b.dtype.title}")
+    for name in ("rtol", "atol"):
+        if params[name] < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {params[name]:g}")
+
+
+@elementwise(promote="none", spelled="fm", check=_check_close)
+def isclose(
+    xp: Any, input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Array:
+    """Where is |input - other| <= atol + rtol * |other|?"""
+    near = xp.equal(input, other)
+    if equal_nan:
+        near = near | (xp.isnan(input) & xp.isnan(other))
+    if input.dtype.kind == "b":
+        input, other = input.astype(np.int8), other.astype(np.int8)
+    gap = xp.absolute(xp.subtract(input, other))
+    return near | (xp.isfinite(gap) & (gap <= atol + xp.absolute(rtol * other)))
+
+
+@composite(spelled="fm")
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Is every pair of elements close?"""
+    return bool(isclose.public(input, other, rtol, atol, equal_nan).raw.all())
+
+
+@composite(spelled="fm")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Have they the same shape and the same elements?"""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return tuple(input.shape) == tuple(other.shape) and bool(eq.public(input, other).raw.all())
+
+
+@composite(spelled="fm")
+def is_nonzero(input: Tensor) -> bool:
+    """Is the one element other than 0?"""
+    count = input.raw.size
+    if count != 1:
+        what = "no values" if count == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    return bool(input.raw.reshape(()) != 0)
+
+
+@composite(spelled="fm")
+def is_complex(input: Tensor) -> bool:
+    """Is it of a complex dtype?"""
+    return input.dtype.is_complex
+
+
+@composite(spelled="fm")
+def is_floating_point(input: Tensor) -> bool:
+    """Is it of a (real) floating point dtype?"""
+    return input.dtype.is_floating_point
+
+
+@composite(spelled="fm")
+def is_signed(input: Tensor) -> bool:
+    """Can its dtype hold negative numbers?"""
+    return input.dtype.is_signed
+
+
+def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    limits = finfo(OF_NUMPY[x.dtype])
+    top, bottom = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    x = xp.where(xp.isnan(x), x.dtype.type(0.0 if nan is None else nan), x)
+    x = xp.where(x == np.inf, x.dtype.type(top), x)
+    return xp.where(x == -np.inf, x.dtype.type(bottom), x)
+
+
+@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0]), holomorphic=False, spelled="fmiF")
+def nan_to_num(
+    xp: Any, input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
+    """NaN and infinities replaced: by 0 and the largest finite numbers, unless told otherwise."""
+    if input.dtype.kind in "biu":
+        return input.copy()
+    if input.dtype.kind != "c":
+        return _filled(xp, input, nan, posinf, neginf)
+    out = xp.empty_like(input)
+    out.real, out.imag = (_filled(xp, part, nan, posinf, neginf) for part in (input.real, input.imag))
+    return out
+
+
+nan_to_num.vjp(input=lambda g, input: kept(g, isfinite(input)))

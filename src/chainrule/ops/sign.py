@@ -1,0 +1,119 @@
+"""Sizes and signs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import BOOL, COMPLEX, bool_
+from chainrule.core.family import call, elementwise
+from chainrule.core.op import Array, Number
+from chainrule.core.public import alias, composite
+from chainrule.core.samples import nonzero, real, samples
+from chainrule.core.tensor import Tensor
+from chainrule.ops.arithmetic import is_complex, no_derivative, one, two, zeros_like
+from chainrule.ops.compare import kept
+from chainrule.ops.domains import no_complex, not_for
+
+__all__: list[str] = []
+
+
+def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    (target,) = inputs
+    if target.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    xp.absolute(target.raw, out=target.raw)
+
+
+@elementwise(
+    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs,
+    spelled="fmiF",
+)  # fmt: skip
+def absolute(xp: Any, input: Array) -> Array:
+    """The size of every element, its distance from 0."""
+    return xp.absolute(input)
+
+
+absolute.vjp(input=lambda g, input: g * sgn(input))
+alias(absolute, "absolute", spelled="fmi")
+
+
+@elementwise(
+    samples=samples(nonzero, one),
+    check=no_complex(
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+        NotImplementedError,
+    ),
+)
+def sign(xp: Any, input: Array) -> Array:
+    """-1, 0 or 1."""
+    return xp.sign(input) if input.dtype.kind != "b" else input.copy()
+
+
+sign.vjp(input=lambda g: zeros_like(g))
+
+
+@elementwise(samples=samples(nonzero, one), holomorphic=False)
+def sgn(xp: Any, input: Array) -> Array:
+    """The direction of every element: x / |x|, 0 at 0."""
+    return xp.sign(input) if input.dtype.kind != "b" else input.copy()
+
+
+def _pull_sgn(g: Any, input: Any, out: Any) -> Any:
+    if not is_complex(input):
+        return zeros_like(g)
+    along = call("real", g * call("conj", out))
+    return kept((g - along * out) / absolute(input), input != 0)
+
+
+sgn.vjp(input=_pull_sgn)
+
+
+@elementwise(promote="none", check=no_complex("signbit is not implemented for complex tensors.", NotImplementedError), spelled="fm")
+def signbit(xp: Any, input: Array) -> Array:
+    """Is the sign negative? (-0.0 counts.)"""
+    if input.dtype.kind in "bu":
+        return xp.zeros(input.shape, bool)
+    return input < 0 if input.dtype.kind == "i" else xp.signbit(input)
+
+
+@elementwise(
+    samples=samples(nonzero, two),
+    promote="float",
+    check=not_for("copysign_cpu", COMPLEX),
+    node={"TT": "CopysignBackward0", "TN": "CopysignBackward1"},
+)
+def copysign(xp: Any, input: Array, other: Array | Number) -> Array:
+    """The size of the first with the sign of the second."""
+    return xp.copysign(input, other)
+
+
+copysign.vjp(input=lambda g, input, out: g * kept(out / input, input != 0), other=lambda g: zeros_like(g))
+
+
+def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if any(t.dtype.is_complex for t in inputs):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if inputs[0].dtype is not inputs[1].dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@elementwise(check=_check_heaviside, node={"": "torch::autograd::NotImplemented"})
+def heaviside(xp: Any, input: Array, values: Array) -> Array:
+    """0 below 0, 1 above, `values` at 0."""
+    if input.dtype.kind == "f":
+        return xp.heaviside(input, values)
+    return xp.where(input == 0, values, (input > 0).astype(input.dtype))
+
+
+heaviside.vjp(input=no_derivative("heaviside"), values=no_derivative("heaviside"))
+
+
+@composite(spelled="fm")
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself; refuses bool."""
+    if input.dtype is bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
