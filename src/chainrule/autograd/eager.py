@@ -15,7 +15,7 @@ from chainrule.autograd import forward
 from chainrule.autograd.node import Node, accumulator
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
-from chainrule.autograd.versions import InferenceStore, touch
+from chainrule.autograd.versions import InferenceStore, store_of, touch
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.core.ambient import Ambient, here
@@ -41,6 +41,8 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
     state = here()
     if op.family.is_view:
         _link_views(op, inputs, params, outs, state)
+    elif op.family.shares:
+        outs[0].store = store_of(inputs[0])
     elif state.inference:
         for t in outs:
             t.store = InferenceStore()
@@ -64,7 +66,7 @@ def _record_or_cut(
     elif not state.grad:
         cut = cut_here("inference_mode" if state.inference else "no_grad")
     elif not op.pulls:
-        cut = cut_here(f"{op.name} has no derivative")
+        cut = cut_here("detach" if op.family.shares else f"{op.name} has no derivative")
     else:
         cut = None
         differentiable = [outs[i] for i in op.differentiable] if op.outs != "many" else outs

@@ -19,8 +19,8 @@ from chainrule.core.shape import broadcast_shapes, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "Contraction", "Creation", "Elementwise", "Family", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
-    "call", "contraction", "elementwise", "general", "indexing", "random", "reduction", "scan", "view",
+    "Alias", "Contraction", "Creation", "Elementwise", "Family", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
+    "call", "contraction", "elementwise", "general", "indexing", "random", "reduction", "scan", "sharing", "view",
 ]  # fmt: skip
 
 
@@ -236,14 +236,55 @@ class Scan(Family):
 
 
 class ViewFamily(Family):
-    """Moves elements, changes none: the result shares memory with the input. `vmap` in a declaration shifts the
-    parameters of one example to those of a batch: `(params, rank, batch size) -> params`."""
+    """Moves elements, changes none: the result shares memory with the input.
+
+    Under vmap the parameters of one example become those of the batch by their names: `dim`, `dim0`, `dim1` and `dims` name
+    axes; ops whose parameters mean something else declare `vmap=` themselves.
+    """
 
     name = "view"
     is_view = True
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
-        return None
+        (v,) = values
+        rank = len(shape_of(v)) - 1
+        if rank == 0:
+            return self._of_scalars(op, v, size, params)
+        moved = {n: shifted(p, rank) if n in _AXES and p is not None else p for n, p in params.items()}
+        return op.call((v,), moved)
+
+    def _of_scalars(self, op: Op, v: Any, size: int, params: dict[str, Any]) -> Any:
+        """Views of 0-d examples are few: the same again, or one more axis of size 1."""
+        if size == 0:
+            return None
+        one = op.call((call("select", v, dim=0, index=0),), params)
+        if op.outs is not None:
+            return None
+        return call("view", v, shape=(size, *shape_of(one)))
+
+    def one_of_many(self, op: Op, g: Any, picked: int, known: dict[str, Any]) -> Any:
+        """A cotangent of one output of a view op with several, as one of the input."""
+        (name,) = op.pulls
+        keeps = op.pulls[name].keeps
+        shape = known[f"{name}_shape"]
+        outline = np.broadcast_to(np.zeros((), np.bool_), shape)
+        parts = op.run(np, (outline,), {p: known[p] for p in op.params if p != name})
+        zeros = [call("new_zeros", g, size=p.shape) if isinstance(g, Tensor) else np.zeros(p.shape, g.dtype) for p in parts]
+        zeros[picked] = g
+        return op.pulls[name].fn(tuple(zeros), *(known[k] for k in keeps))
+
+
+_AXES = frozenset(("dim", "dim0", "dim1", "dim2", "dims"))
+
+
+class Alias(Family):
+    """The same memory, cut from the graph: shares the version counter, but is no view that autograd follows."""
+
+    name = "alias"
+    shares = True
+
+    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+        return op.call(values, params)
 
 
 class Contraction(Family):
@@ -288,6 +329,7 @@ elementwise = Elementwise().decorate
 reduction = Reduction().decorate
 scan = Scan().decorate
 view = ViewFamily().decorate
+sharing = Alias().decorate
 contraction = Contraction().decorate
 indexing = Indexing().decorate
 random = Random().decorate

@@ -11,9 +11,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.function_protocol import override
-from chainrule.core.tensor import PLAIN, Tensor
+from chainrule.core.tensor import PLAIN, Tensor, fresh
 
 __all__ = ["PUBLIC", "alias", "composite", "method", "publish", "spell"]
 
@@ -39,13 +41,24 @@ def alias(fn: Any, *names: str, spelled: str | None = None) -> None:
             spell(name + "_", PUBLIC["m"][fn.op.name + "_"], "mf" if "F" in places else "m")
 
 
-def composite(spelled: str = "fm", name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a public function that is made of other ops: gradients, transforms and traces see only those."""
+def composite(spelled: str = "fm", name: str | None = None, quick: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a public function that is made of other ops: gradients, transforms and traces see only those.
+
+    `quick` is for functions of one tensor, the first argument: only that one is asked whether it overrides.
+    """
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
         title = name or fn.__name__.rstrip("_")
 
-        @functools.wraps(fn)
+        def quickly(input: Any, *args: Any, **kwargs: Any) -> Any:
+            if LISTENING or input.__class__ not in PLAIN:
+                if isinstance(input, (np.ndarray, np.generic)):  # inside a rule, on bare arrays
+                    return _bare(fn(fresh(np.asarray(input)), *args, **kwargs))
+                done, result = _asked(public, (input, *args), kwargs)
+                if done:
+                    return result
+            return fn(input, *args, **kwargs)
+
         def public(*args: Any, **kwargs: Any) -> Any:
             if LISTENING or any(a.__class__ not in PLAIN and a.__class__ not in _CALM for a in args):
                 done, result = _asked(public, args, kwargs)
@@ -53,12 +66,17 @@ def composite(spelled: str = "fm", name: str | None = None) -> Callable[[Callabl
                     return result
             return fn(*args, **kwargs)
 
+        public = functools.wraps(fn)(quickly if quick else public)
         public.__name__ = public.__qualname__ = title
         public.public = public  # type: ignore[attr-defined]
         spell(title, public, spelled)
         return public
 
     return decorate
+
+
+def _bare(result: Any) -> Any:
+    return result.raw if isinstance(result, Tensor) else tuple([t.raw for t in result])
 
 
 def _asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:

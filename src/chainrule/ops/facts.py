@@ -244,12 +244,6 @@ def numel(self: Tensor) -> int:
 
 
 @method
-def detach(self: Tensor) -> Tensor:
-    """The same memory, cut from the graph."""
-    raise NotImplementedError("detach")
-
-
-@method
 def __hash__(self: Tensor) -> int:
     return id(self)
 
