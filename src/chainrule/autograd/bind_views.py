@@ -34,15 +34,18 @@ def view_source(op: Op) -> str:
 
 def _view_signature(op: Op) -> str:
     parts = [op.inputs[0]]
-    for at, name in enumerate(op.params):
-        if at == 0:
-            continue
+    for at, name in enumerate(op.params[1:], 1):
         if name == op.spread:
-            return ", ".join([*parts, f"*{name}", "**named"])
+            parts.append(f"*{name}")
+            continue
         if at == op.keyword_from:
             parts.append("*")
         parts.append(f"{name}=D_{name}" if name in op.defaults else name)
-    return ", ".join(parts)
+    return ", ".join([*parts, "**named"] if _takes_names(op) else parts)
+
+
+def _takes_names(op: Op) -> bool:
+    return op.parse is not None or "dim" in op.params
 
 
 def _guard(op: Op) -> list[str]:
@@ -55,13 +58,12 @@ def _guard(op: Op) -> list[str]:
             f"    {spread} = {spread}[0]",
             f"    if {spread}.__class__ is not tuple and {spread}.__class__ is not Size: return parse({x}, {spread})",
         ]
-    ints = [p for p in op.params[1:] if notes.get(p) == "int"]
-    if not ints and op.parse is None:
-        return []
-    odd = [f"{p}.__class__ is not int" for p in ints]
-    given = ", ".join(f"{p!r}: {p}" for p in op.params)
-    again = f"parse({', '.join(f'{p}={p}' for p in op.params)})" if op.parse else f"replain(op, {{{given}}})"
-    return [f"if {' or '.join(odd)}: return {again}"] if odd else []
+    given = "{" + ", ".join(f"{p!r}: {p}" for p in op.params) + "}"
+    odd = [f"{p}.__class__ is not int" for p in op.params[1:] if notes.get(p) == "int"]
+    if op.parse is not None:
+        return [f"if {' or '.join(['named', *odd])}: return parse({', '.join(op.params)}, **named)"]
+    names = [f"if named: return with_aliases(op, {given}, named)"] if _takes_names(op) else []
+    return [*names, *([f"if {' or '.join(odd)}: return replain(op, {given})"] if odd else [])]
 
 
 def replain(op: Op, given: dict[str, Any]) -> Any:

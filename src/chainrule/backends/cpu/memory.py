@@ -1,0 +1,108 @@
+"""Arrays over the same memory: who owns it, where in it an array starts, and other shapes and steps over it.
+
+Steps (`strides`) are in elements here, as in PyTorch; NumPy counts bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["address", "as_strided", "element_strides", "offset_of", "owner", "place", "relaid", "strided", "take"]
+
+Shape = tuple[int, ...]
+_make = np.ndarray.__new__
+
+
+def owner(raw: Any) -> Any:
+    """The array whose memory `raw` looks at: the last array in its chain of bases."""
+    while isinstance(base := raw.base, np.ndarray):
+        raw = base
+    return raw
+
+
+def address(raw: Any) -> int:
+    """Where the first element lies."""
+    found: int = raw.__array_interface__["data"][0]
+    return found
+
+
+def offset_of(raw: Any) -> int:
+    """How many elements of the memory lie before the first one of `raw`."""
+    held = owner(raw)
+    return 0 if held is raw else (address(raw) - address(held)) // (raw.dtype.itemsize or 1)
+
+
+def element_strides(raw: Any) -> Shape:
+    """The steps of `raw`, in elements."""
+    item = raw.dtype.itemsize
+    return tuple([step // item for step in raw.strides])
+
+
+def strided(raw: Any, shape: Shape, strides: Shape, first: int = 0) -> Any:
+    """Another shape and other steps over the memory of `raw`, `first` elements after its own first one."""
+    item = raw.dtype.itemsize
+    steps = tuple([step * item for step in strides])
+    if first >= 0 and raw.flags.c_contiguous:
+        try:
+            return _make(raw.__class__, shape, raw.dtype, raw, first * item, steps)
+        except (TypeError, ValueError):  # reaches beyond `raw` itself
+            pass
+    held = owner(raw)
+    start = address(raw) - address(held) + first * item
+    return _make(raw.__class__, shape, raw.dtype, held if held.flags.c_contiguous else held.ravel("K"), start, steps)
+
+
+def as_strided(raw: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Another shape and other steps, `offset` elements after the beginning of the memory."""
+    return strided(raw, shape, strides, offset - offset_of(raw))
+
+
+def relaid(raw: Any, strides: Shape) -> Any:
+    """A copy whose elements lie at the given steps."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(raw.shape, strides)) if raw.size else 0
+    made = strided(np.zeros(extent, raw.dtype), raw.shape, strides)
+    made[...] = raw
+    return made
+
+
+def _positions(shape: Shape, strides: Shape, offset: int) -> Any:
+    """The place in memory of every element."""
+    found = np.full((), offset, np.int64)
+    for size, step in zip(shape, strides):
+        found = found[..., None] + np.arange(size, dtype=np.int64) * step
+    return found
+
+
+def _counted(origin: tuple[Shape, Shape, int], low: int, count: int) -> tuple[Any, Any]:
+    """The places of the elements of `origin`, and how many elements share each."""
+    at = _positions(*origin) - low
+    return at, np.bincount(at.ravel(), minlength=count)[at]
+
+
+def _window(a: Any, b: Any) -> tuple[int, int]:
+    low = min(x.min(initial=0) for x in (a, b))
+    return int(low), int(max(x.max(initial=0) for x in (a, b)) - low + 1)
+
+
+def _poured(values: Any, at: Any, count: int) -> Any:
+    buffer = np.zeros(count, values.dtype)
+    np.add.at(buffer, at.ravel(), values.ravel())
+    return buffer
+
+
+def place(g: Any, shape: Shape, strides: Shape, offset: int, origin: tuple[Shape, Shape, int]) -> Any:
+    """The adjoint of looking at memory with `shape` and `strides`: sums at each place, shared among those who lie there."""
+    to = _positions(shape, strides, offset)
+    low, count = _window(to, _positions(*origin))
+    at, times = _counted(origin, low, count)
+    return (_poured(g, to - low, count)[at] / times).astype(g.dtype, copy=False)
+
+
+def take(h: Any, shape: Shape, strides: Shape, offset: int, origin: tuple[Shape, Shape, int]) -> Any:
+    """The adjoint of `place`."""
+    to = _positions(shape, strides, offset)
+    low, count = _window(to, _positions(*origin))
+    at, times = _counted(origin, low, count)
+    return _poured((h / times).astype(h.dtype, copy=False), at, count)[to - low]
