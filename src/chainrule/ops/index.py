@@ -1,0 +1,555 @@
+"""Reading and writing along an axis by index tensors: gather, scatter and their relatives.
+
+Reading ops are linear, and the gradient of each is the writing op that adds: gather and scatter_add, index_select and
+index_add, take and put, masked_select and masked_scatter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.backends.cpu import scatter as kernels
+from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
+from chainrule.core.op import Array, Number
+from chainrule.core.public import composite, spell
+from chainrule.core.samples import Drawn, apart, integers, real, samples
+from chainrule.core.shape import normalize_dim
+from chainrule.core.tensor import Tensor
+from chainrule.ops.subscript import index as index_op
+
+__all__ = [
+    "gather", "index_add", "index_copy", "index_fill", "index_reduce", "index_select", "masked_scatter", "masked_select",
+    "put", "scatter_add", "scatter_reduce", "take",
+]  # fmt: skip
+
+_rows = Drawn(integers(3), 2, 4)
+_spots = np.array([2, 0])
+
+
+def zeros_of(g: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of any shape, of the kind and dtype of `g`."""
+    return g.new_zeros(shape) if isinstance(g, Tensor) else np.zeros(shape, g.dtype)
+
+
+def _masked(x: Any, mask: Any, value: float) -> Any:
+    return call("where", mask, cast(_scalar(x, value), dtype_of(x)), x)
+
+
+def _scalar(x: Any, value: float) -> Any:
+    return x.new_full((), value) if isinstance(x, Tensor) else np.asarray(value, x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------- batch rules
+
+
+def _widened(values: Any, batched: Any, size: int) -> list[Any]:
+    """All tensors with a batch axis."""
+    return [
+        v if b or not isinstance(v, Tensor) else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
+        for v, b in zip(values, batched)
+    ]
+
+
+def _elementwise_batched(op_of: Any) -> Any:
+    """gather and its kind: input, index and source have the same rank, so the axis just moves up by one."""
+
+    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
+        wide = _widened(values, batched, size)
+        rank = len(shape_of(wide[0])) - 1
+        dim = normalize_dim(params["dim"], rank)
+        if rank:
+            wide = [front(v, rank) if isinstance(v, Tensor) else v for v in wide]
+            return op_of().op.call(tuple(wide), {**params, "dim": dim + 1})
+        lifted = [call("unsqueeze", v, dim=1) if isinstance(v, Tensor) and len(shape_of(v)) == 1 else v for v in wide]
+        return call("select", op_of().op.call(tuple(lifted), {**params, "dim": 1}), dim=1, index=0)
+
+    return rule
+
+
+def _slices_batched(op_of: Any) -> Any:
+    """index_add and its kind: where every example uses the same index vector, the axis moves up by one."""
+
+    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
+        x, index, *source = values
+        rank = len(shape_of(x)) - bool(batched[0])
+        if batched[1] or rank == 0:
+            return None
+        dim = normalize_dim(params["dim"], rank)
+        x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
+        return op_of().op.call((x, index, *source), {**params, "dim": dim + 1})
+
+    return rule
+
+
+def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, index = values
+    rank = len(shape_of(x)) - bool(batched[0])
+    if rank == 0:
+        return None
+    dim = normalize_dim(params["dim"], rank)
+    if not batched[1]:
+        return index_select.public(x, dim + 1, index)
+    return index_op.op.batch(values, batched, size, {"dims": (dim,)})
+
+
+def _no_batch(name: str) -> Any:
+    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
+        raise RuntimeError(
+            f"vmap: It looks like you're calling {name}: we do not support batching operators that can output dynamic shape."
+        )
+
+    return rule
+
+
+# ------------------------------------------------------------------------------------------------ gather, scatter
+
+
+@indexing(samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched(lambda: gather))
+def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
+    """Elements picked along an axis: `out[i][j] = input[index[i][j]][j]` for dim 0."""
+    if sparse_grad:
+        raise NotImplementedError("gather(): sparse_grad=True: there are no sparse tensors here")
+    return xp.scatter.gather(input, normalize_dim(dim, input.ndim), index)
+
+
+gather.vjp(input=lambda g, index, dim, input_shape: scatter_add(zeros_of(g, input_shape), dim, index, g))
+
+
+@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_add))
+def scatter_add(xp: Any, input: Array, dim: int, index: Array, src: Array) -> Array:
+    """The input with `src` added where `index` says along an axis, repeats in turn."""
+    return xp.scatter.scatter_add(input, normalize_dim(dim, input.ndim), index, src)
+
+
+scatter_add.vjp(input=lambda g: g, src=lambda g, index, dim, src_shape: _covered(gather(g, dim, index), src_shape))
+
+
+def _covered(g: Any, shape: tuple[int, ...]) -> Any:
+    """A cotangent of the part of `src` that the index covers, as one of the whole `src`."""
+    return g if shape_of(g) == shape else corner(g, shape=shape)
+
+
+@indexing(spelled="", linear=True)
+def corner(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
+    """Zeros of a shape, with the input in the corner where all indices begin."""
+    whole = xp.zeros(shape, input.dtype)
+    whole[tuple(slice(n) for n in input.shape)] = input
+    return whole
+
+
+corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
+
+
+@indexing(spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"}, vmap=_elementwise_batched(lambda: scatter_op), name="scatter")  # fmt: skip
+def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
+    """The input overwritten where `index` says along an axis."""
+    return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src)
+
+
+scatter_op.vjp(
+    input=lambda g, index, dim: scatter_op(g, index, 0, dim=dim),
+    src=lambda g, index, dim, src_shape: _covered(gather(g, dim, index), src_shape),
+)
+
+
+@indexing(spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold))
+def scatter_fold(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int, reduce: str) -> Array:
+    """The input with `src` added to it, or multiplied into it, where `index` says."""
+    return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src, reduce)
+
+
+def _fold_pull(g: Any, reduce: str) -> Any:
+    if reduce != "add":
+        raise NotImplementedError("the derivative for 'scatter' with reduce='multiply' is not implemented")
+    return g
+
+
+scatter_fold.vjp(
+    input=_fold_pull,
+    src=lambda g, index, dim, src_shape, reduce: _covered(gather(_fold_pull(g, reduce), dim, index), src_shape),
+)
+
+
+def _scatter_source(name: str, src: Any, value: Any) -> Any:
+    if (src is None) is (value is None):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: expected one of (Tensor input, int dim, Tensor index, "
+            "Tensor src), (Tensor input, int dim, Tensor index, Number value)"
+        )
+    given = src if value is None else value
+    return given.item() if isinstance(given, Tensor) and value is not None else given
+
+
+@composite("fm")
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:  # fmt: skip
+    """The input overwritten (or, with `reduce`, added to or multiplied) where `index` says along an axis."""
+    source = _scatter_source("scatter", src, value)
+    more = {} if out is None else {"out": out}
+    if reduce is None:
+        return scatter_op.public(input, index, source, dim=dim, **more)  # type: ignore[no-any-return]
+    return scatter_fold.public(input, index, source, dim=dim, reduce=reduce, **more)  # type: ignore[no-any-return]
+
+
+_scatter_in_place, _fold_in_place = inplace_of(scatter_op), inplace_of(scatter_fold)
+
+
+@composite("m", "scatter_")
+def _scatter_(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:  # fmt: skip
+    """In-place form of `scatter`."""
+    source = _scatter_source("scatter_", src, value)
+    if reduce is None:
+        return _scatter_in_place(self, index, source, dim=dim)  # type: ignore[no-any-return]
+    return _fold_in_place(self, index, source, dim=dim, reduce=reduce)  # type: ignore[no-any-return]
+
+
+# -------------------------------------------------------------------------------------------------- with a fold
+
+
+class _Along:
+    """How a fold reads its result at the places it wrote, and adds to them."""
+
+    __slots__ = ("dim", "index", "slices")
+
+    def __init__(self, dim: int, index: Any, slices: bool) -> None:
+        self.dim, self.index, self.slices = dim, index, slices
+
+    def read(self, x: Any) -> Any:
+        return index_select(x, self.dim, self.index) if self.slices else gather(x, self.dim, self.index)
+
+    def add(self, x: Any, src: Any) -> Any:
+        return (index_add if self.slices else scatter_add)(x, self.dim, self.index, src)
+
+    def clear(self, x: Any) -> Any:
+        if self.slices:
+            return index_fill(x, self.dim, self.index, 0)
+        return scatter_op(x, self.index, 0, dim=self.dim)
+
+    def fold(self, x: Any, src: Any, reduce: str, include_self: bool) -> Any:
+        fn = index_reduce if self.slices else scatter_reduce
+        return fn(x, self.dim, self.index, src, reduce, include_self=include_self)
+
+
+def _truth(mask: Any, like: Any) -> Any:
+    return cast(mask, dtype_of(like))
+
+
+def _fold_to_input(g: Any, at: _Along, x: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
+    """The cotangent of what was folded into."""
+    if not include_self:
+        return at.clear(g)
+    if reduce == "sum":
+        return g
+    if reduce == "prod":
+        whole = _masked(x, x == 0, 1.0)
+        return g * at.fold(whole, src, "prod", True) / whole
+    if reduce == "mean":
+        return g / _fold_count(g, at, src, include_self)
+    return _truth(x == out, g) * (g / _fold_ties(g, at, x, src, out))
+
+
+def _fold_to_source(g: Any, at: _Along, x: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
+    """The cotangent of what was folded in."""
+    if reduce == "sum":
+        return at.read(g)
+    if reduce == "mean":
+        return at.read(g) / at.read(_fold_count(g, at, src, include_self))
+    if reduce == "prod":
+        return _product_to_source(g, at, x, src, include_self, out)
+    return _truth(src == at.read(out), g) * at.read(g / _fold_ties(g, at, x, src, out))
+
+
+def _fold_count(g: Any, at: _Along, src: Any, include_self: bool) -> Any:
+    start = call("ones_like", g) if include_self else call("zeros_like", g)
+    count = at.add(start, call("ones_like", src))
+    return _masked(count, count == 0, 1.0)
+
+
+def _fold_ties(g: Any, at: _Along, x: Any, src: Any, out: Any) -> Any:
+    """By how many each extreme is shared."""
+    count = at.add(_truth(x == out, g), _truth(src == at.read(out), g))
+    return _masked(count, count == 0, 1.0)
+
+
+def _product_to_source(g: Any, at: _Along, x: Any, src: Any, include_self: bool, out: Any) -> Any:
+    """As out / src, but where one factor alone is zero, the product of the others."""
+    zero = src == 0
+    alone = zero & (at.read(at.add(call("zeros_like", x), _truth(zero, src))) == 1)
+    others = at.fold(x, _masked(src, alone, 1.0), "prod", include_self)
+    return call("where", alone, at.read(g * others), at.read(g * out) / _masked(src, zero, 1.0))
+
+
+def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
+    texts = {}
+    for name, pull in (("input", _fold_to_input), (source, _fold_to_source)):
+        scope = {"pull": pull, "Along": _Along}
+        head = f"lambda g, input, dim, index, {source}, reduce, include_self, out"
+        texts[name] = eval(f"{head}: pull(g, Along(dim, index, {slices}), input, {source}, reduce, include_self, out)", scope)
+    return texts
+
+
+@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_reduce), samples=samples(apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
+def scatter_reduce(xp: Any, input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:  # fmt: skip
+    """The input with `src` folded in by sum, prod, mean, amax or amin where `index` says along an axis."""
+    return xp.scatter.scatter_reduce(input, normalize_dim(dim, input.ndim), index, src, reduce, include_self)
+
+
+scatter_reduce.vjp(**_fold_rules(False, "src"))
+
+
+# ----------------------------------------------------------------------------------------------- slice by slice
+
+
+def _check_index(name: str, index: Any) -> None:
+    if index.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+@indexing(samples=samples(real, [((3, 4), _spots)], dim=[0]), vmap=_select_batched)
+def index_select(xp: Any, input: Array, dim: int, index: Array) -> Array:
+    """The slices along an axis that an index vector names."""
+    _check_index("index_select", index)
+    return xp.scatter.index_select(input, normalize_dim(dim, input.ndim), index)
+
+
+index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, input_shape), dim, index, g))
+
+
+@indexing(spelled="fmi", vmap=_slices_batched(lambda: index_add), samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]))  # fmt: skip
+def index_add(xp: Any, input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
+    """The input with slices of `source` added where an index vector says."""
+    return xp.scatter.index_add(input, normalize_dim(dim, input.ndim), index, source, alpha)
+
+
+index_add.vjp(
+    input=lambda g: g,
+    source=lambda g, index, dim, alpha, source_shape: _spread(_times(index_select(g, dim, index), alpha), source_shape),
+)
+
+
+def _times(g: Any, alpha: Any) -> Any:
+    return g if alpha == 1 else g * alpha
+
+
+def _spread(g: Any, shape: tuple[int, ...]) -> Any:
+    return g if shape_of(g) == shape else call("reshape", g, shape=shape)
+
+
+@indexing(spelled="fmi", vmap=_slices_batched(lambda: index_copy), samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0]))  # fmt: skip
+def index_copy(xp: Any, input: Array, dim: int, index: Array, source: Array) -> Array:
+    """The input with slices replaced by those of `source` where an index vector says."""
+    if input.dtype != source.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{dtype_of(input).title} and (source) {dtype_of(source).title}")  # fmt: skip
+    return xp.scatter.index_copy(input, normalize_dim(dim, input.ndim), index, source)
+
+
+index_copy.vjp(
+    input=lambda g, index, dim: index_fill(g, dim, index, 0),
+    source=lambda g, index, dim, source_shape: _spread(index_select(g, dim, index), source_shape),
+)
+
+
+def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    return None if batched[2] else _slices_batched(lambda: index_fill)(values[:2], batched[:2], size, {**params, "value": values[2]})
+
+
+@indexing(spelled="fmi", node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0)], dim=[0]))  # fmt: skip
+def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Number) -> Array:
+    """The input with one value in the slices that an index vector names."""
+    if np.ndim(value):
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {np.ndim(value)} dimension(s).")  # fmt: skip
+    return xp.scatter.index_fill(input, normalize_dim(dim, input.ndim), index, value)
+
+
+index_fill.vjp(
+    input=lambda g, index, dim: index_fill(g, dim, index, 0),
+    value=lambda g, index, dim: call("sum", index_select(g, dim, index)),
+)
+
+
+@indexing(spelled="fmi", samples=samples(apart, [((3, 4), _spots, (2, 4))], dim=[0], reduce=["mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
+def index_reduce(xp: Any, input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:  # fmt: skip
+    """The input with slices of `source` folded in by prod, mean, amax or amin where an index vector says."""
+    return xp.scatter.index_reduce(input, normalize_dim(dim, input.ndim), index, source, reduce, include_self)
+
+
+index_reduce.vjp(**_fold_rules(True, "source"))
+index_reduce.op.batch = _slices_batched(lambda: index_reduce)
+
+
+# ------------------------------------------------------------------------------------------------ flat, by a mask
+
+
+@indexing(samples=samples(real, [((3, 4), Drawn(integers(12), 2, 2))]))
+def take(xp: Any, input: Array, index: Array) -> Array:
+    """Elements of the flattened input, in the shape of the index."""
+    if index.dtype != np.int64:
+        raise RuntimeError("take(): Expected a long tensor for index, but got " + dtype_of(index).title)
+    return xp.scatter.take(input, index)
+
+
+take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index, g, True))
+
+
+@indexing(spelled="fmi", samples=samples(real, [((3, 4), np.array([3, 1]), (2,))], accumulate=[False, True]))
+def put(xp: Any, input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
+    """The input with elements overwritten (or added to) at positions of its flattened self."""
+    return xp.scatter.put(input, index, source, accumulate)
+
+
+put.vjp(
+    input=lambda g, index, accumulate: g if accumulate else put(g, index, zeros_of(g, shape_of(index)), False),
+    source=lambda g, index, source_shape: _spread(take(g, index), source_shape),
+)
+
+
+@indexing(samples=samples(real, [((2, 3), np.array([[True, False, True], [False, True, True]]))]), vmap=_no_batch("masked_select"))  # fmt: skip
+def masked_select(xp: Any, input: Array, mask: Array) -> Array:
+    """The elements where a mask holds, as a vector."""
+    return xp.scatter.masked_select(input, mask)
+
+
+def _unselect(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    whole = np.broadcast_shapes(shape, shape_of(mask))
+    return sum_to(masked_scatter(zeros_of(g, whole), mask, g), shape)
+
+
+masked_select.vjp(input=lambda g, mask, input_shape: _unselect(g, mask, input_shape))
+
+
+@indexing(spelled="fmi")
+def masked_scatter(xp: Any, input: Array, mask: Array, source: Array) -> Array:
+    """The input with the leading elements of `source`, in order, where a mask holds."""
+    return xp.scatter.masked_scatter(input, mask, source)
+
+
+masked_scatter.vjp(
+    input=lambda g, mask, input_shape: sum_to(_masked(g, mask, 0.0), input_shape),
+    source=lambda g, mask, source_shape: masked_rest(g, mask, shape=source_shape),
+)
+
+
+@indexing(spelled="")
+def masked_rest(xp: Any, input: Array, mask: Array, *, shape: tuple[int, ...]) -> Array:
+    """What a mask selects, then zeros: the transpose of `masked_scatter` in its source."""
+    return xp.scatter.masked_scatter_source(input, mask, shape)
+
+
+masked_rest.vjp(input=lambda g, mask, input_shape: masked_scatter(zeros_of(g, input_shape), mask, g))
+
+
+# ------------------------------------------------------------------------------------------------------ composites
+
+
+@composite("fm")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """`gather` with broadcasting; without `dim`, from the flattened input."""
+    if indices.dtype.name != "int64":
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.title}")
+    more = {} if out is None else {"out": out}
+    if dim is None:
+        return gather.public(input.reshape(-1), 0, indices.reshape(-1), **more)  # type: ignore[attr-defined, no-any-return]
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    dim = normalize_dim(dim, input.ndim)
+    shape = np.broadcast_shapes(_flat_at(input.shape, dim), _flat_at(indices.shape, dim))
+    x = input.expand(_set_at(shape, dim, input.shape[dim]))  # type: ignore[attr-defined]
+    return gather.public(x, dim, indices.expand(_set_at(shape, dim, indices.shape[dim])), **more)  # type: ignore[attr-defined, no-any-return]
+
+
+def _flat_at(shape: Any, dim: int) -> tuple[int, ...]:
+    return _set_at(tuple(shape), dim, 1)
+
+
+def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+    return (*shape[:dim], size, *shape[dim + 1 :])
+
+
+@indexing(spelled="", vmap=_no_batch("nonzero"), name="nonzero")
+def nonzero_op(xp: Any, input: Array) -> Array:
+    """The positions of elements that are not zero, one row each."""
+    return xp.argwhere(input) if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)
+
+
+@composite("fm")
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """Where the elements are not zero: one row per element, or (`as_tuple`) one vector per axis."""
+    if not as_tuple:
+        return nonzero_op.public(input) if out is None else nonzero_op.public(input, out=out)
+    x = input if input.ndim else input.unsqueeze(0)  # type: ignore[attr-defined]
+    return nonzero_op.public(x).unbind(1)
+
+
+@composite("fm")
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of elements that are not zero, one row each."""
+    return nonzero_op.public(input)  # type: ignore[no-any-return]
+
+
+@composite("m", "fill_diagonal_")
+def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Overwrite the main diagonal; `wrap` goes on below a tall matrix's square."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    strides = self.stride()  # type: ignore[attr-defined]
+    step, rows, columns = sum(strides), self.shape[0], min(self.shape)
+    offset = self.storage_offset()  # type: ignore[attr-defined]
+    self.as_strided((columns,), (step,), offset).fill_(fill_value)  # type: ignore[attr-defined]
+    if wrap and self.ndim == 2 and rows > columns + 1:
+        count = (self.numel() + columns) // (step or 1)  # type: ignore[attr-defined]
+        start = strides[0] * (columns + 1)
+        more = (self.numel() - start + step - 1) // step  # type: ignore[attr-defined]
+        if count and more > 0:
+            self.as_strided((more,), (step,), offset + start).fill_(fill_value)  # type: ignore[attr-defined]
+    return self
+
+
+@composite("f")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Tensor:  # fmt: skip
+    """Which elements occur among the test elements."""
+    tensors = [t for t in (elements, test_elements) if isinstance(t, Tensor)]
+    if not tensors:
+        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
+    x, y = (t if isinstance(t, Tensor) else tensors[0].new_tensor(t) for t in (elements, test_elements))  # type: ignore[attr-defined]
+    found = isin_op.public(x, y, invert=invert)
+    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+@indexing(spelled="", name="isin")
+def isin_op(xp: Any, elements: Array, test_elements: Array, *, invert: bool) -> Array:
+    """Which elements occur among the test elements."""
+    return xp.isin(elements, test_elements, invert=invert)
+
+
+@composite("n")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Class numbers as rows with a single one."""
+    if tensor.dtype.name != "int64":
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    empty = 0 in tensor.shape
+    if empty and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if not empty and num_classes != -1 or not _is_level(tensor):
+        if not empty and tensor.min().item() < 0:  # type: ignore[attr-defined]
+            raise RuntimeError("Class values must be non-negative.")
+        most = 0 if empty else int(tensor.max().item()) + 1  # type: ignore[attr-defined]
+        if num_classes != -1 and (num_classes < 1 or most > num_classes):
+            raise RuntimeError("num_classes should be positive" if num_classes < 1 else "Class values must be smaller than num_classes.")  # fmt: skip
+        num_classes = most if num_classes == -1 else num_classes
+    zeros = tensor.new_zeros((*tensor.shape, num_classes))  # type: ignore[attr-defined]
+    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)  # type: ignore[attr-defined, no-any-return]
+
+
+def _is_level(t: Tensor) -> bool:
+    return isinstance(t.raw, Tensor)
+
+
+del spell, kernels
