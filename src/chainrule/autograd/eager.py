@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import forward
+from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import Node, accumulator
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
@@ -123,6 +124,8 @@ def recorded(
             t.store = store  # one store speaks for all outputs of a node that keeps them
     node: Node = cls.record(edges, inputs, raws, store, params)
     node.code, node.lasti = here_in_user_code()
+    if here().anomaly is not None:
+        remember(node)
     if op.outs == "many":
         node.outputs = max(2, len(outs))  # never 1: a cotangent of these is always a list
     if node.outputs > 1:
@@ -212,6 +215,8 @@ def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ..
 
 def check_writable(t: Tensor, recording: bool, name: str) -> None:
     """Refuse in-place changes that autograd could not follow, before anything is changed."""
+    for tell in BEFORE_WRITE:
+        tell(t)
     state = here()
     if isinstance(t.store, InferenceStore):
         if not state.inference:

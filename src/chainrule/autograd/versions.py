@@ -6,12 +6,16 @@ leaves the line that did it, so that a stale saved value can name the culprit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Store, Tensor
 
-__all__ = ["InferenceStore", "store_of", "touch", "version_of", "watch"]
+__all__ = ["BEFORE_WRITE", "InferenceStore", "store_of", "touch", "version_of", "watch"]
+
+
+BEFORE_WRITE: list[Callable[[Tensor], None]] = []  # told of a tensor whose memory is about to be changed
 
 
 class InferenceStore(Store):
