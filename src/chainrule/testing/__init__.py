@@ -1,4 +1,4 @@
-"""Tools for tests: comparison, random tensors, and the laws that every op obeys (`chainrule.testing.contract`)."""
+"""Tools for tests: comparison, random tensors, and the laws every op obeys (`chainrule.testing.contract`)."""
 
 from __future__ import annotations
 

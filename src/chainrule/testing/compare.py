@@ -1,4 +1,4 @@
-"""`assert_close`, as `torch.testing` has it: the same tolerances, the same questions, the same words when it fails."""
+"""`assert_close`, as `torch.testing` has it: its tolerances, its questions, its words when it fails."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.core import dtype as dtypes
+from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor
 
 __all__ = ["assert_close"]
@@ -58,8 +59,8 @@ def assert_close(
 ) -> None:
     """Raise `AssertionError` unless `|actual - expected| <= atol + rtol * |expected|` everywhere.
 
-    Takes tensors, arrays, Python numbers, None, and sequences and mappings of these. Without `rtol` and `atol` the
-    dtype decides how close is close.
+    Takes tensors, arrays, Python numbers, None, and sequences and mappings of these.
+    Without `rtol` and `atol` the dtype decides how close is close.
     """
     if (rtol is None) is not (atol is None):
         given = "rtol" if rtol is None else "atol"
@@ -134,7 +135,7 @@ def _sorted(keys: Any) -> list[Any]:
         return list(keys)
 
 
-# ------------------------------------------------------------------------------------------------------------ numbers
+# --------------------------------------------------------------------------------------------------- numbers
 
 
 def _numbers(actual: Any, expected: Any, o: _Options, at: tuple[Any, ...]) -> None:
@@ -170,7 +171,7 @@ def _check_scalar(
     _fail(text + f"\nRelative difference: {relative}" + ("" if exact else f" (up to {rtol} allowed)"), at, o)
 
 
-# ------------------------------------------------------------------------------------------------------------ tensors
+# --------------------------------------------------------------------------------------------------- tensors
 
 
 def _tensors(actual: Any, expected: Any, o: _Options, at: tuple[Any, ...]) -> None:
@@ -200,10 +201,9 @@ def _kind(x: Any) -> Any:
 
 
 def _elements(x: Any) -> Any:
-    raw = (
-        x.detach().cpu().numpy() if type(x) is not Tensor and isinstance(x, Tensor) else getattr(x, "raw", x)
-    )
-    return dtypes.widened(np.asarray(raw))
+    if isinstance(x, Tensor):
+        x = x.raw if type(x.raw) is np.ndarray else PUBLIC["m"]["numpy"](x, force=True)
+    return dtypes.widened(np.asarray(x))
 
 
 def _check_values(a: Any, b: Any, tolerances: tuple[float, float], o: _Options, at: tuple[Any, ...]) -> None:

@@ -1,15 +1,15 @@
-"""The laws of an op, as functions over one application of it. They name no op: a declaration brings what they need.
+"""The laws of an op, as functions over one application of it. They name no op.
 
     for case in contract.cases(my_op.op):
         contract.check(case)
 
 A `Case` is one row of an op's samples, drawn three times, so that a batch of it can be made. A law raises
-`AssertionError` where it does not hold and returns quietly where it has nothing to say. The check of every derivative
-is a contraction with random directions: for a map J and its transpose, `<g, J t> = <J^T g, t>` holds for every wrong
-J by accident only.
+`AssertionError` where it does not hold and returns quietly where it has nothing to say. A derivative is
+checked by contraction with random directions: for a map J and its transpose, `<g, J t> = <J^T g, t>` holds for
+a wrong J by accident only.
 
-Gradients of complex tensors follow PyTorch: for a real L, the gradient is dL/d(real) + 1j dL/d(imag), so that the
-change of L along t is the real part of `conj(gradient) * t`. `inner` is that product.
+Gradients of complex tensors follow PyTorch: for a real L, the gradient is dL/d(real) + 1j dL/d(imag), so that
+the change of L along t is the real part of `conj(gradient) * t`. `inner` is that product.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 
 from chainrule.autograd import api, forward
 from chainrule.autograd.node import Freed, node_of
+from chainrule.autograd.versions import version_of
 from chainrule.backends import meta
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import swapped
@@ -108,7 +109,7 @@ def complex_case(case: Case) -> Case | None:
     return made
 
 
-# ------------------------------------------------------------------------------------------------ how laws compute
+# ------------------------------------------------------------------------------------------ how laws compute
 
 
 def tensors(values: Sequence[Any], leaves: Sequence[int] = ()) -> list[Any]:
@@ -150,7 +151,7 @@ def _direction(rng: np.random.Generator, x: Any) -> Any:
 
 
 def pulled(case: Case, inputs: Sequence[Any], gs: Sequence[Any], leaves: Sequence[int]) -> list[Any]:
-    """The gradients at `leaves`, for cotangents `gs` of the flowing outputs: arrays, zeros where none arrives."""
+    """The gradients at `leaves` for cotangents of the flowing outputs: arrays, zeros where none arrives."""
     at = tensors(inputs, leaves)
     outs = flowing(case, run(case, at))
     found = _grad(outs, [at[i] for i in leaves], [fresh(g.copy()) for g in gs])
@@ -163,9 +164,10 @@ def _grad(
     pairs = [(o, g) for o, g in zip(outs, gs) if o.requires_grad]
     if not pairs:
         return (None,) * len(leaves)
-    return api.grad(
+    found: tuple[Any, ...] = api.grad(
         [o for o, _ in pairs], leaves, [g for _, g in pairs], create_graph=create_graph, allow_unused=True
     )
+    return found
 
 
 def pushed(case: Case, inputs: Sequence[Any], ts: dict[int, Any]) -> list[Any]:
@@ -226,7 +228,7 @@ def agree(got: float, want: float, scale: float, rtol: float, what: str) -> None
     assert abs(got - want) <= rtol * scale + rtol * 1e-2, f"{what}: {got!r}, not {want!r} (scale {scale:.3g})"
 
 
-# ------------------------------------------------------------------------------------------------------- the laws
+# -------------------------------------------------------------------------------------------------- the laws
 
 
 def stands_still(case: Case) -> None:
@@ -239,7 +241,7 @@ def stands_still(case: Case) -> None:
 
 
 def inference_is_the_run(case: Case) -> None:
-    """Shapes and dtypes, computed without elements, are those of a run; or the op says that it needs the elements."""
+    """Shapes and dtypes, computed without elements, are those of a run; or the op says that it needs them."""
     hollow = [fresh(meta.like(x)) if isinstance(x, np.ndarray) else x for x in case.inputs]
     with swapped(grad=False):
         ran = run(case, tensors(case.inputs))
@@ -287,7 +289,7 @@ def reverse_transposes_forward(case: Case) -> None:
 
 
 def reverse_differentiates_again(case: Case) -> None:
-    """Reverse over reverse: the gradient of `<J^T g, t>`, in the inputs and in g, against central differences."""
+    """Reverse over reverse: the gradient of `<J^T g, t>`, in inputs and in g, against central differences."""
     smooth = case.smooth
     if not smooth:
         return
@@ -322,7 +324,7 @@ def _second(case: Case, gs: list[Any], ts: list[Any]) -> tuple[list[Any], list[A
 
 
 def forward_differentiates_reverse(case: Case) -> None:
-    """Forward over reverse, by transforms and by dual numbers, against central differences of the gradients."""
+    """Forward over reverse, by transforms and by dual numbers, against central differences of gradients."""
     smooth = case.smooth
     if not smooth:
         return
@@ -459,18 +461,19 @@ def trace_replays(case: Case) -> None:
 
 
 def inplace_is_out_of_place(case: Case) -> None:
-    """The in-place form: same values, same gradients, one version more; or a refusal that changes nothing."""
+    """The in-place form: same values and gradients, one version more; or a refusal that changes nothing."""
     form = case.op.inplace
     if form is None or not isinstance(case.inputs[0], np.ndarray):
-        return None
+        return
     with swapped(grad=False):
         (want,) = run(case, tensors(case.inputs))
         at = tensors(case.inputs)
         target = at[0]
         if not _can_hold(target, want):
-            return _refuses(form, at, case)
+            _refuses(form, at, case)
+            return
         assert form.call(tuple(at), case.params) is target, "the in-place form returns another tensor"
-    assert target._version == 1, f"the version is {target._version}"  # type: ignore[attr-defined]
+    assert version_of(target) == 1, f"the version is {version_of(target)}"
     assert target.raw.tobytes() == want.raw.astype(target.raw.dtype).tobytes(), "the values differ"
     _same_gradients(case, form, want)
 
@@ -483,7 +486,7 @@ def _refuses(form: Any, at: list[Any], case: Case) -> None:
     try:
         form.call(tuple(at), case.params)
     except (RuntimeError, TypeError):
-        assert at[0].raw.tobytes() == case.inputs[0].tobytes() and at[0]._version == 0, (
+        assert at[0].raw.tobytes() == case.inputs[0].tobytes() and version_of(at[0]) == 0, (
             "the refusal changed the target"
         )
     else:
@@ -526,7 +529,7 @@ def _public(case: Case, inputs: list[Any], **more: Any) -> Any:
 
 
 def layout_is_invisible(case: Case) -> None:
-    """Values and gradients do not depend on strides: transposed, spread out and misaligned inputs give the same."""
+    """Values and gradients do not depend on strides: inputs transposed, spread out, misaligned."""
     base = _observed(case, case.inputs)
     for change in (_transposed, _spread, _offset):
         row = [change(x) if isinstance(x, np.ndarray) else x for x in case.inputs]
@@ -589,7 +592,7 @@ _NARROW = {dtypes.float32: 2e-4, dtypes.float16: 4e-2, dtypes.bfloat16: 2e-1}
 
 
 def gradients_keep_dtype(case: Case) -> None:
-    """In float32, float16 and bfloat16 gradients have the shape and dtype of the inputs and about the right values."""
+    """In narrow dtypes gradients have the shape and dtype of the inputs and about the right values."""
     if not case.smooth or any(case.inputs[i].dtype.kind == "c" for i in case.smooth):
         return
     for dtype, rtol in _NARROW.items():

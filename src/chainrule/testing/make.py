@@ -1,4 +1,4 @@
-"""`make_tensor`: random tensors for tests, as `torch.testing` has it. The numbers come from the generator of `rand`."""
+"""`make_tensor`: random tensors for tests, as `torch.testing` has it, drawn by the generator of `rand`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def make_tensor(
 ) -> Tensor:
     """A tensor with numbers drawn uniformly from [low, high).
 
-    Without bounds: 0 or 1 for bool, [0, 10) for uint8, [-9, 10) for other integers, [-9, 9) for floating point and
-    complex numbers (real and imaginary part alike).
+    Without bounds: 0 or 1 for bool, [0, 10) for uint8, [-9, 10) for other integers, [-9, 9) for floating
+    point and complex numbers (real and imaginary part alike).
     """
     if noncontiguous and memory_format is not None:
         raise ValueError(

@@ -4,8 +4,8 @@
         with mutant:
             ...  # the op is wrong here; some law must fail
 
-A mutant changes one rule: it scales it by 1.01, flips its sign, drops it (zeros), or exchanges it with the rule of
-another input. Overrides of forward mode and of batching are changed too.
+A mutant changes one rule: it scales it by 1.01, flips its sign, drops it (zeros), or exchanges it with that
+of another input. Overrides of forward mode and of batching are changed too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from chainrule.autograd.bind import rebind
 from chainrule.core.op import Op, Rule
+from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor
 
 __all__ = ["Mutant", "mutants"]
@@ -89,4 +90,4 @@ def _kept_dtype(x: Any, change: Callable[[Any], Any]) -> Any:
 
 def _rolled(x: Any) -> Any:
     """The batch, one example further: every example gets its neighbour's result."""
-    return x[[*range(1, len(x)), 0]] if isinstance(x, Tensor) else x
+    return PUBLIC["f"]["roll"](x, 1, 0)
