@@ -1,1 +1,20 @@
-"""Automatic differentiation: the graph, the engine, and how ops get onto it."""
+"""Automatic differentiation: the graph, the engine, how ops get onto it; and PyTorch's `torch.autograd`."""
+
+from __future__ import annotations
+
+from chainrule.autograd import forward_ad, function, grad_mode, graph
+from chainrule.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from chainrule.autograd.api import backward, grad
+from chainrule.autograd.function import Function, NestedIOFunction
+from chainrule.autograd.grad_mode import (
+    _force_original_view_tracking, _unsafe_preserve_version_counter, enable_grad, inference_mode, is_multithreading_enabled,
+    is_view_replay_enabled, no_grad, set_grad_enabled, set_multithreading_enabled,
+)  # fmt: skip
+from chainrule.autograd.saved import SavedTensor
+from chainrule.autograd.variable import Variable
+
+__all__ = [
+    "Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", 
+    "grad", "grad_mode", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled",
+]  # fmt: skip

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.autograd.engine import Wanted, run
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, node_of
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
+from chainrule.core.shape import Size
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import LEAF, Port, Tensor, fresh
 from chainrule.errors import DetachedError
@@ -20,6 +21,12 @@ from chainrule.errors import DetachedError
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
 
 Tensors = Any  # a tensor, a GradientEdge, or a sequence of them
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
 
 
 def backward(
@@ -31,17 +38,45 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradients of `tensors` with respect to the leaves and add them to their `.grad`."""
+    if here().stack:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms."
+        )
     if grad_variables is not None:
-        if grad_tensors is not None:
-            raise RuntimeError("'grad_tensors' and 'grad_variables' (deprecated) arguments both passed to backward(). Please only use 'grad_tensors'.")  # fmt: skip
-        grad_tensors = grad_variables
+        grad_tensors = _renamed(grad_tensors, grad_variables)
     roots = _sequence(tensors)
-    chosen = None if inputs is None else _sequence(inputs)
-    if chosen is not None and not chosen:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warnings.warn(_CYCLE, UserWarning, stacklevel=3)
+    chosen = None if inputs is None else _chosen(inputs, "backward")
     starts = _starts(roots, _gradients(grad_tensors, len(roots)))
     wanted, landing = _targets(chosen) if chosen is not None else (None, None)
-    _go(starts, create_graph, create_graph if retain_graph is None else retain_graph, wanted, landing)
+    if starts:
+        _go(starts, create_graph, create_graph if retain_graph is None else retain_graph, wanted, landing)
+
+
+def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
+    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
+    if grad_tensors is None:
+        return grad_variables
+    raise RuntimeError(
+        "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+    )
+
+
+def _chosen(inputs: Any, name: str) -> list[Any]:
+    """The inputs as a list; a dict gives its values."""
+    if isinstance(inputs, Mapping):
+        if type(inputs) is not dict:
+            raise TypeError(
+                f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. Other Mapping types are not "
+                "supported."
+            )
+        inputs = inputs.values()
+    found = _sequence(inputs)
+    if not found:
+        raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
+    return found
 
 
 def backward_of_scalar(t: Tensor, keep: bool) -> bool:
@@ -62,20 +97,21 @@ def _targets(chosen: list[Any]) -> tuple[Wanted, set[Node]]:
     wanted: Wanted = {}
     landing: set[Node] = set()
     for t in chosen:
-        edge = gradient_edge(t)
-        if edge is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        node = node_of(edge)
-        wanted[node, edge.index if edge.__class__ is Port else 0] = None
-        if isinstance(node, AccumulateGrad):
-            landing.add(node)
-        elif isinstance(t, Tensor):
+        if isinstance(t, Tensor):
             t.retain_grad()  # type: ignore[attr-defined]
+        port = _port(_target_edge(t))
+        wanted[port] = None
+        if isinstance(port[0], AccumulateGrad):
+            landing.add(port[0])
     return wanted, landing
 
 
 def _sequence(tensors: Any) -> list[Any]:
-    return list(tensors) if isinstance(tensors, Sequence) and not hasattr(tensors, "node") else [tensors]
+    return [tensors] if isinstance(tensors, Tensor) or _is_edge(tensors) else list(tensors)
+
+
+def _is_edge(t: Any) -> bool:
+    return isinstance(t, tuple) and hasattr(t, "node") and hasattr(t, "output_nr")
 
 
 def _gradients(given: Any, size: int) -> list[Any]:
@@ -91,45 +127,66 @@ def gradient_edge(t: Any) -> Any:
     """Where a gradient of a tensor, or of a GradientEdge, arrives; None if nowhere."""
     if not isinstance(t, Tensor):
         return Port(t.node, t.output_nr) if t.node.outputs > 1 else t.node
-    if t.__class__ is not Tensor and t.view is None and t.edge is None:
-        t = t.underlying()  # type: ignore[attr-defined]
+    if t.__class__ is not Tensor and t.view is None and t.edge is None and hasattr(t, "underlying"):
+        t = t.underlying()
     if t.view is not None:
         refresh(t)
     return accumulator(t) if t.edge is LEAF else t.edge
 
 
-def _starts(roots: list[Any], gs: list[Any]) -> list[tuple[Any, Any, Any]]:
+def _starts(roots: list[Any], gs: list[Any], batched: bool = False) -> list[tuple[Any, Any, Any]]:
     """(edge, root, its cotangent or None for ones) of each root."""
     starts = []
     for at, (t, g) in enumerate(zip(roots, gs)):
+        if not isinstance(t, Tensor) and not _is_edge(t):
+            raise AssertionError(f"Expected output to be a torch.Tensor, not {type(t).__name__}")
+        _check_implicit(t) if g is None else _check_cotangent(t, g, at, batched)
         edge = gradient_edge(t)
         if edge is None:
             _no_gradient(t, at)
-        _check_implicit(t) if g is None else _check_cotangent(t, g, at)
         starts.append((edge, t, g))
     return starts
 
 
+def _facts(t: Any) -> tuple[tuple[int, ...], Any] | None:
+    """Shape and dtype of a root; None of an edge whose node does not know."""
+    if isinstance(t, Tensor):
+        return tuple(t.shape), t.dtype
+    metas = t.node.metas()
+    return None if metas is None else (tuple(metas[t.output_nr][0]), metas[t.output_nr][1])
+
+
 def _check_implicit(t: Any) -> None:
-    if not isinstance(t, Tensor) or t.raw.size != 1 if isinstance(t.raw, np.ndarray) else t.numel() != 1:  # type: ignore[attr-defined]
+    facts = _facts(t) or t.node._input_metadata
+    shape, dtype = facts
+    if any(n != 1 for n in shape):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if not t.dtype.is_floating_point:
-        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
 
 
-def _check_cotangent(t: Any, g: Any, at: int) -> None:
+def _check_cotangent(t: Any, g: Any, at: int, batched: bool) -> None:
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    if not isinstance(t, Tensor):
+    facts = _facts(t)
+    if facts is None:
         return
-    if tuple(t.shape) != tuple(g.shape):
+    shape, dtype = facts
+    if batched and tuple(g.shape)[1:] != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {t.shape}."
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes "
+            "of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+            f"grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {Size(shape)}. If you only want some "
+            "tensors in `grad_output` to be considered batched, consider using vmap."
         )
-    if t.dtype.is_complex != g.dtype.is_complex:
+    if not batched and tuple(g.shape) != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {Size(shape)}."
+        )
+    if dtype.is_complex != g.dtype.is_complex:
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {t.dtype}."
+            f"grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {dtype}."
         )
 
 
@@ -152,7 +209,7 @@ def _go(
     tensors = create_graph or bool(here().stack) or any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
     freed = Freed(*here_in_user_code())
     if tensors:
-        roots = [(e, call("ones_like", t) if g is None else g) for e, t, g in starts]
+        roots = [(e, _ones(t) if g is None else g) for e, t, g in starts]
         with swapped(grad=create_graph):
             run(roots, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
     else:
@@ -164,13 +221,26 @@ def _go(
 _NOT_BARE: set[type] = set()  # classes whose instances are no records over arrays: transforms add theirs
 
 
-def _one(t: Tensor) -> Any:
+def _ones(t: Any) -> Any:
+    if isinstance(t, Tensor):
+        return call("ones_like", t)
+    facts = _facts(t)
+    assert facts is not None
+    return fresh(np.ones(facts[0], facts[1].numpy))
+
+
+def _one(t: Any) -> Any:
+    if not isinstance(t, Tensor):
+        return _ones(t).raw
     raw = t.raw
     return raw.dtype.type(1) if raw.ndim == 0 else np.ones(raw.shape, raw.dtype)
 
 
 def _cast(g: Tensor, t: Any) -> Any:
-    return g.raw.astype(t.raw.dtype) if isinstance(t, Tensor) and g.raw.dtype != t.raw.dtype else g.raw
+    """A given cotangent as an array of the output's dtype; an edge may not know it."""
+    facts = _facts(t)
+    dtype = g.dtype if facts is None else facts[1]
+    return g.raw if dtype is g.dtype else g.raw.astype(dtype.numpy)
 
 
 def grad(
@@ -179,24 +249,43 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`, returned instead of accumulated."""
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
-    allow_unused = bool(materialize_grads) if allow_unused is None else allow_unused
-    roots, targets = _sequence(outputs), _sequence(inputs)
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
+            "the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    unused = materialize_grads if allow_unused is None else allow_unused
     keep = create_graph if retain_graph is None else retain_graph
-    if is_grads_batched:
-        return _batched_grad(roots, targets, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
-    starts = _starts(roots, _gradients(grad_outputs, len(roots)))
+    targets = _chosen(inputs, "grad")
+    found = _gradient_list(_sequence(outputs), targets, grad_outputs, keep, create_graph, unused, is_grads_batched)
+    if materialize_grads:
+        found = [_materialized(t, g, create_graph) for t, g in zip(targets, found)]
+    return dict(zip(inputs, found)) if isinstance(inputs, dict) else tuple(found)
+
+
+def _gradient_list(
+    roots: list[Any], targets: list[Any], gs: Any, keep: bool, create: bool, unused: bool, batched: bool
+) -> list[Any]:
+    for t in targets:
+        if not isinstance(t, Tensor) and not _is_edge(t):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+    starts = _starts(roots, _gradients(gs, len(roots)), batched)
+    if batched:
+        return _batched_grad(roots, targets, _gradients(gs, len(roots)), create, unused)
     edges = [_target_edge(t) for t in targets]
-    wanted: Wanted = {_port(e): None for e in edges if e is not None}
-    tensors = _go(starts, create_graph, keep, wanted, None)
-    found = [None if e is None else wanted[_port(e)] for e in edges]
-    return tuple(_answer(t, g, tensors, allow_unused, materialize_grads) for t, g in zip(targets, found))
+    wanted: Wanted = {_port(e): None for e in edges}
+    tensors = _go(starts, create, keep, wanted, None) if starts else True
+    return [_answer(at, wanted[_port(e)], tensors, unused) for at, e in enumerate(edges)]
 
 
 def _port(edge: Any) -> tuple[Node, int]:
@@ -210,29 +299,36 @@ def _target_edge(t: Any) -> Any:
     return edge
 
 
-def _answer(t: Any, g: Any, tensors: bool, allow_unused: bool, materialize: bool) -> Any:
+def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
     if g is None:
-        if materialize:
-            return call("zeros_like", t, requires_grad=False)
-        if not allow_unused:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")  # fmt: skip
-        return None
+        if allow_unused:
+            return None
+        raise RuntimeError(
+            f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set allow_unused=True if this "
+            "is the desired behavior."
+        )
     return g if tensors else fresh(np.asarray(g))
 
 
-def _batched_grad(
-    roots: list[Any], targets: list[Any], gs: Any, keep: bool, create: bool, unused: bool, materialize: bool
-) -> tuple[Any, ...]:
+def _materialized(t: Any, g: Any, create_graph: bool) -> Any:
+    """Zeros where nothing arrived."""
+    if not isinstance(t, Tensor):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    if g is not None:
+        return g
+    zeros: Any = call("zeros_like", t)
+    return zeros.requires_grad_() if create_graph else zeros
+
+
+def _batched_grad(roots: list[Any], targets: list[Any], given: list[Any], create: bool, unused: bool) -> list[Any]:
     """One backward for a batch of cotangents: vmap over `grad`."""
-    vmap = BATCHED[0]
-    given = _gradients(gs, len(roots))
 
     def one(*row: Any) -> Any:
         filled = iter(row)
-        return grad(roots, targets, [None if g is None else next(filled) for g in given], True, create, True)
+        gs = [None if g is None else next(filled) for g in given]
+        return tuple(_gradient_list(roots, targets, gs, True, create, unused, False))
 
-    found = vmap(one, [g for g in given if g is not None])
-    return tuple(_answer(t, g, True, unused, materialize) for t, g in zip(targets, found))
+    return list(BATCHED[0](one, [g for g in given if g is not None]))
 
 
 BATCHED: list[Any] = []  # the vmap that `is_grads_batched` uses; put here by func.vmap

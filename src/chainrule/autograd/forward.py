@@ -9,6 +9,7 @@ linear in `g`, so pulling through it is the push.
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 from chainrule.autograd.engine import run
 from chainrule.autograd.node import AccumulateGrad, Freed, accumulator
@@ -17,7 +18,7 @@ from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
-__all__ = ["active", "after_inplace", "primal", "push_outputs", "set_tangent", "tangent_of", "transpose"]
+__all__ = ["active", "after_inplace", "drop_tangents", "primal", "push_outputs", "set_tangent", "tangent_of", "transpose"]
 
 
 def active(inputs: tuple[Any, ...]) -> bool:
@@ -38,6 +39,20 @@ def set_tangent(t: Tensor, tangent: Tensor, level: int) -> None:
     """Give a value a tangent."""
     t.extra = t.extra or Extra()
     t.extra.tangent = (level, tangent)
+    if level == 0:
+        _duals.append(ref(t))
+
+
+_duals: list[ref[Tensor]] = []  # what got a tangent in the level that the user opened
+
+
+def drop_tangents() -> None:
+    """The user's level closes: its tangents are gone."""
+    for held in _duals:
+        t = held()
+        if t is not None and t.extra is not None:
+            t.extra.tangent = None
+    _duals.clear()
 
 
 def primal(t: Any) -> Any:

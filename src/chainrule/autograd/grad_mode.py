@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from chainrule.core.ambient import here, put
+from chainrule.autograd.versions import store_of, version_of
+from chainrule.autograd.views import REPLAY
+from chainrule.core.ambient import Ambient, here, put
+from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "Mode", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
+    "Mode", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled",
+    "is_view_replay_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,6 +23,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Mode:
     """A change of the ambient record, for a block or for the calls of a function."""
+
+    _before: Ambient
+    _inside: Ambient
 
     def changes(self) -> dict[str, Any]:
         """What to change."""
@@ -28,14 +36,27 @@ class Mode:
         return type(self)()
 
     def __enter__(self) -> None:
-        self._before = put(here().but(**self.changes()))
+        self._before = here()
+        self._inside = self._before.but(**self.changes())
+        put(self._inside)
 
     def __exit__(self, *exc: object) -> None:
-        put(self._before)
+        self._restore(self.changes())
+
+    def _restore(self, names: Iterable[str]) -> None:
+        """Put back what this mode changed, and leave what others changed since."""
+        now, before = here(), self._before
+        put(before if now is self._inside else now.but(**{n: getattr(before, n) for n in names}))
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
-            return _decorated_class(self, fn)
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
+                "or methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` "
+                "method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(fn):
             return _decorated_generator(self, fn)
 
@@ -45,10 +66,6 @@ class Mode:
                 return fn(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
-
-
-def _decorated_class(mode: Mode, cls: Any) -> Any:
-    raise TypeError(f"{type(mode).__name__} cannot decorate a class: decorate its methods")
 
 
 def _decorated_generator(mode: Mode, fn: Any) -> Any:
@@ -96,28 +113,41 @@ class enable_grad(Mode):
         return {"grad": True}
 
 
-class set_grad_enabled(Mode):
-    """Turns recording on or off: at once as a function, until the end of the block as a context manager."""
+class _Switch(Mode):
+    """A mode that holds from its making: at once as a function, until the end of the block as a context manager."""
+
+    _name: str
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
-        self._before = put(here().but(grad=self._mode))
+        self._before = here()
+        self._inside = self._before.but(**self.changes())
+        put(self._inside)
 
     def changes(self) -> dict[str, Any]:
-        return {"grad": self._mode}
+        return {self._name: self._mode}
 
     def again(self) -> Mode:
-        return set_grad_enabled(self._mode)
+        return type(self)(self._mode)
 
     def __enter__(self) -> None:
-        put(here().but(grad=self._mode))
+        put(here().but(**self.changes()))
 
     def __call__(self, fn: F) -> F:
         put(self._before)
         return super().__call__(fn)
 
+    def __str__(self) -> str:
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self._mode})"
+
     def __repr__(self) -> str:
-        return f"{type(self).__qualname__}(mode={self._mode})"
+        return f"{type(self).__name__}(mode={self._mode})"
+
+
+class set_grad_enabled(_Switch):
+    """Turns recording on or off."""
+
+    _name = "grad"
 
 
 class inference_mode(Mode):
@@ -148,3 +178,67 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Is inference mode on?"""
     return here().inference
+
+
+# ------------------------------------------------------------------------------ switches without effect on values
+
+
+class set_multithreading_enabled(Mode):
+    """May backward use several threads? It uses the caller's in either case; the answer is kept for who asks."""
+
+    _flag = [True]
+
+    def __init__(self, mode: bool) -> None:
+        self._mode, self._was = bool(mode), self._flag[0]
+        self._flag[0] = self._mode
+
+    def again(self) -> Mode:
+        return type(self)(self._mode)
+
+    def __enter__(self) -> None:
+        self._flag[0] = self._mode
+
+    def __exit__(self, *exc: object) -> None:
+        self._flag[0] = self._was
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` said last."""
+    return set_multithreading_enabled._flag[0]
+
+
+class _force_original_view_tracking(Mode):
+    """Is a view's history, after its base was changed in place, made of the view ops themselves or of one node?"""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode, self._was = bool(mode), REPLAY[0]
+        REPLAY[0] = self._mode
+
+    def again(self) -> Mode:
+        return type(self)(self._mode)
+
+    def __enter__(self) -> None:
+        REPLAY[0] = self._mode
+
+    def __exit__(self, *exc: object) -> None:
+        REPLAY[0] = self._was
+
+
+def is_view_replay_enabled() -> bool:
+    """What `_force_original_view_tracking` said last."""
+    return REPLAY[0]
+
+
+class _unsafe_preserve_version_counter(Mode):
+    """Changes made inside the block go unnoticed by those who saved the tensors."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self.versions = tuple(version_of(t) for t in self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        for t, version in zip(self.tensors, self.versions):
+            store_of(t).version = version

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.node import Node, accumulator, hooks_of, tick
+from chainrule.core.ambient import swapped
 from chainrule.core.family import call
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
 
-__all__ = ["ViewKind", "derive", "forbid", "link", "rebase", "refresh", "replay", "scatter_back"]
+__all__ = ["REPLAY", "ViewKind", "derive", "forbid", "link", "rebase", "refresh", "replay", "scatter_back"]
 
 _new = object.__new__
+REPLAY = [False]  # should a view's new history be made of the view ops? (autograd._force_original_view_tracking)
 
 
 class ViewKind:
@@ -129,6 +131,10 @@ def derive(t: Tensor) -> None:
     """Set the view's edge: straight to its base."""
     v = t.view
     assert v is not None and t.store is not None
+    if REPLAY[0]:
+        with swapped(grad=True):
+            t.edge, v.version = replay(v.chain, v.base).edge, t.store.version
+        return
     node = _new(AsStridedBackward0)
     edge = v.base.edge
     node.edges = (accumulator(v.base) if edge is LEAF else edge,)

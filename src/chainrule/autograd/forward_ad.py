@@ -1,0 +1,164 @@
+"""Forward mode for users: dual numbers inside a level.
+
+    with dual_level():
+        x = make_dual(primal, tangent)
+        y, y_tangent = unpack_dual(f(x))
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule.autograd import forward
+from chainrule.autograd.grad_mode import Mode
+from chainrule.core.ambient import here, put, swapped
+from chainrule.core.tensor import Tensor, fresh
+
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual",
+]  # fmt: skip
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The two halves of a dual number; `tangent` is None if there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":
+        return here().dual
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def enter_dual_level() -> int:
+    """Open a level; only one can be open."""
+    if here().dual >= 0:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    put(here().but(dual=0))
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level; every tangent made in it is gone."""
+    current = here().dual
+    if current < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level is not None and level != current:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    put(here().but(dual=-1))
+    forward.drop_tangents()
+
+
+class dual_level(Mode):
+    """A level for a block, or for the calls of a function."""
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level(level=0)
+
+
+class _set_fwd_grad_enabled(Mode):
+    """Turns recording of tangents on or off: at once as a function, until the end of the block as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        self._before_mode = here().forward_grad
+        self._mode = mode
+        put(here().but(forward_grad=mode))
+
+    def again(self) -> Mode:
+        return _set_fwd_grad_enabled(self._mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        put(here().but(forward_grad=self._before_mode))
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return here().forward_grad
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`."""
+    level = here().dual if level is None else level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, t in (("primal", tensor), ("tangent", tangent)):
+        if not (t.dtype.is_floating_point or t.dtype.is_complex):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if level != 0:
+        raise RuntimeError("Invalid level given to _make_dual")
+    _check_pair(tensor, tangent)
+    with swapped(forward_grad=False):
+        dual: Tensor = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        fitting = tangent if _same_layout(tensor, tangent) else _laid_out(tensor, tangent)
+    forward.set_tangent(dual, fitting, level)
+    return dual
+
+
+def _check_pair(primal: Tensor, tangent: Tensor) -> None:
+    if forward.tangent_of(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+        )
+    if forward.tangent_of(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not supported."
+        )
+    if tuple(primal.shape) != tuple(tangent.shape):
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+
+
+def _same_layout(primal: Tensor, tangent: Tensor) -> bool:
+    """May the tangent be viewed wherever the primal may?"""
+    p, t = primal.raw, tangent.raw
+    if not (isinstance(p, np.ndarray) and isinstance(t, np.ndarray)) or p.size == 0:
+        return True
+    steps = ((a // p.itemsize, b // t.itemsize) for a, b, n in zip(p.strides, t.strides, p.shape) if n > 1)
+    return all(a == b for a, b in steps) and _memory(p) == _memory(t)
+
+
+def _memory(raw: Any) -> int:
+    """How many elements the memory under an array holds."""
+    while isinstance(raw.base, np.ndarray):
+        raw = raw.base
+    return int(raw.size)
+
+
+def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
+    """A copy of the tangent in memory like the primal's."""
+    p = primal.raw
+    under = np.zeros(_memory(p), tangent.raw.dtype)
+    steps = [s // p.itemsize * under.itemsize for s in p.strides]
+    raw = np.lib.stride_tricks.as_strided(under, p.shape, steps) if min(steps, default=0) >= 0 else np.empty_like(p)
+    out = fresh(raw)
+    return out.copy_(tangent)  # type: ignore[attr-defined,no-any-return]
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value without its tangent, as a view, and the tangent."""
+    level = here().dual if level is None else level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if level != 0:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    tangent = forward.tangent_of(tensor) if here().forward_grad or not here().inference else None
+    with swapped(forward_grad=False):
+        return UnpackedDualTensor(tensor.view_as(tensor), tangent)  # type: ignore[attr-defined]
