@@ -157,7 +157,11 @@ def _check_divides(input: Any, dtype: DType, ratio: int) -> None:
             raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {name}, but got {step}")
 
 
-@general(linear=True, name="unsafe_view", node="UnsafeView", spelled="")
+def _batch_unsafe_view(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    return unsafe_view(values[0], shape=(size, *params["shape"]))
+
+
+@general(linear=True, name="unsafe_view", node="UnsafeView", spelled="", vmap=_batch_unsafe_view)
 def unsafe_view(xp: Any, input: Array, *, shape: Shape) -> Array:
     """A new shape for an array that nobody else looks at."""
     return input.reshape(shape)
