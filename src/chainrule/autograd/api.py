@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.engine import Wanted, run
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator
+from chainrule.autograd.node import SINK, AccumulateGrad, Freed, Node, accumulator, sink
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
@@ -142,7 +142,7 @@ def _starts(roots: list[Any], gs: list[Any], batched: bool = False) -> list[tupl
             raise AssertionError(f"Expected output to be a torch.Tensor, not {type(t).__name__}")
         _check_implicit(t) if g is None else _check_cotangent(t, g, at, batched)
         edge = gradient_edge(t)
-        if edge is None:
+        if edge is None or edge is SINK:
             _no_gradient(t, at)
         starts.append((edge, t, g))
     return starts
@@ -296,7 +296,7 @@ def _target_edge(t: Any) -> Any:
     edge = gradient_edge(t)
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return edge
+    return sink() if edge is SINK else edge
 
 
 def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:

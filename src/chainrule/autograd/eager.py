@@ -16,7 +16,7 @@ from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import Node, accumulator
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
-from chainrule.autograd.versions import InferenceStore, store_of, touch
+from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.core.ambient import Ambient, here
@@ -119,9 +119,10 @@ def recorded(
     cls = node_class(op, *_variant(op, inputs, outs), second)
     store = None
     if cls.layout.outs:
-        store = outs[0].store = outs[0].store or Store()
-        for t in outs[1:]:
-            t.store = store  # one store speaks for all outputs of a node that keeps them
+        kept = [outs[i] for i in cls.layout.kept] if op.outs != "many" else outs
+        store = kept[0].store = kept[0].store or Store()
+        for t in kept[1:]:
+            t.store = store  # one store speaks for all outputs that a node keeps
     node: Node = cls.record(edges, inputs, raws, store, params)
     node.code, node.lasti = here_in_user_code()
     if here().anomaly is not None:
@@ -229,8 +230,8 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
     if not recording:
         return
     if t.view is not None:
+        forbid(t)
         if t.view.base.edge is LEAF:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        forbid(t)
     elif t.edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

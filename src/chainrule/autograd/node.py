@@ -24,7 +24,7 @@ from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hoo
 from chainrule.autograd.versions import touch
 
 __all__ = [
-    "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "accumulator", "edge_of", "hooks_of", "node_of", "tick",
+    "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "SINK", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__
@@ -93,7 +93,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where the cotangents go: (node, which of its outputs) for each input."""
-        real = tuple((node_of(e), e.index if e.__class__ is Port else 0) for e in self.edges)
+        kept = (None if e is SINK else e for e in self.edges)
+        real = tuple((node_of(e), e.index if e.__class__ is Port else 0) for e in kept)
         return real + ((None, 0),) * self.absent
 
     @property
@@ -180,6 +181,29 @@ def hooks_of(node: Node) -> Hooks:
     if node.hooks is None:
         node.hooks = Hooks()
     return node.hooks
+
+
+class Sink(Node):
+    """Where gradients of a view go that has no history though its base wants a gradient: nowhere."""
+
+    __slots__ = ()
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        return ()
+
+    pull_graph = pull
+
+
+def sink() -> Sink:
+    """A node that drops what arrives."""
+    node = _new(Sink)
+    node.edges = node.saved = ()
+    node.checks = node.hooks = node.code = None
+    node.lasti, node.key = 0, tick()
+    return node
+
+
+SINK = sink()  # the edge of all such views; it is older than every other node
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:

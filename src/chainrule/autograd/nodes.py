@@ -42,6 +42,7 @@ class Layout:
         outs = op.outs if isinstance(op.outs, tuple) else ()
         self.inputs = [n for n in op.inputs if n in asked]
         self.outs = "out" in asked or any(n in asked for n in outs)
+        self.kept = [i for i, n in enumerate(outs) if n in asked] or [0]  # which outputs the rules want
         shapes = [n for n in op.inputs if f"{n}_shape" in asked or (fit and n in self.ruled)]
         self.shapes = shapes
         self.dtypes = [n for n in self.ruled if fit]

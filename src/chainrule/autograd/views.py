@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.node import Node, accumulator, hooks_of, tick
+from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, tick
 from chainrule.core.ambient import swapped
+from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
@@ -93,6 +94,9 @@ class CopySlices(Node):
     chain: tuple[Any, ...]
     fn: Node
 
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
     def pull(self, g: Any) -> tuple[Any, ...]:
         if not isinstance(g, np.ndarray):
             return self.pull_graph(g)
@@ -117,14 +121,13 @@ class CopySlices(Node):
 def refresh(t: Tensor) -> None:
     """Give a view a new edge if its base's history was rewritten since it got its last one."""
     v, store = t.view, t.store
-    if v is None or store is None or v.version == store.version:
+    if v is None or store is None or v.base.edge is None:
         return
-    if v.base.edge is None and t.edge is None:
-        return
-    if v.base.edge is None:
-        return
-    forbid(t, "accessed") if v.kind != ViewKind.DEFAULT else None
-    derive(t)
+    if v.version != store.version:
+        forbid(t, "accessed") if v.kind != ViewKind.DEFAULT else None
+        derive(t)
+    elif t.edge is None and t.dtype.category >= FLOAT:
+        t.edge = SINK  # made in no_grad, or before the base wanted a gradient
 
 
 def derive(t: Tensor) -> None:
@@ -146,22 +149,22 @@ def derive(t: Tensor) -> None:
 
 _REASONS = {
     ViewKind.MANY: (
-        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        ". This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
         "modified inplace. You should replace the inplace operation by an out-of-place one."
     ),
     ViewKind.NO_GRAD: (
-        "was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+        " with grad mode enabled. Given that this use case is "
         "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
         "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
         "the inplace to be tracked)."
     ),
     ViewKind.FUNCTION: (
-        "was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        ". This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
         "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
         "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
     ),
     ViewKind.INFERENCE: (
-        "was created in inference mode and is being modified inplace with grad mode enabled. Given that this use case is "
+        " in normal mode. Given that this use case is "
         "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
         "either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if "
         "you want the inplace to be tracked)."
@@ -174,12 +177,18 @@ def forbid(t: Tensor, verb: str = "modified") -> None:
     v = t.view
     if v is None or v.kind == ViewKind.DEFAULT:
         return
+    what = "is being modified inplace" if verb == "modified" else "its base or another view of its base has been modified inplace"
+    raise RuntimeError(f"{_origin(t, v)} and {what}{_REASONS[v.kind]}")
+
+
+def _origin(t: Tensor, v: View) -> str:
+    """What a view is, for a message: which output of which function, or in which mode it was made."""
+    if v.kind in (ViewKind.NO_GRAD, ViewKind.INFERENCE):
+        return f"A view was created in {'no_grad' if v.kind == ViewKind.NO_GRAD else 'inference'} mode"
     edge = t.edge
-    maker = edge.node if edge.__class__ is Port else edge
-    index = edge.index if edge.__class__ is Port else 0
-    name = f"Output {index} of {maker.name()} is a view and " if isinstance(maker, Node) else "A view "
-    what = "is being modified inplace. This view " if verb == "modified" else "its base or another view of its base has been modified inplace. This view "
-    raise RuntimeError(name + what + _REASONS[v.kind])
+    maker, index = (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
+    title = maker.name().removesuffix("Backward0").removesuffix("Backward") if isinstance(maker, Node) else "a function"
+    return f"Output {index} of {title} is a view"
 
 
 def rebase(t: Tensor, node: Node, edge: Any = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
-from chainrule.autograd.node import Node, accumulator, hooks_of, node_of
+from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.printing import tensor_text
@@ -67,14 +67,14 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def is_leaf(self: Tensor) -> bool:
     """Was it made by the user, not by a recorded operation?"""
     edge = _edge(self)
-    return edge is None or edge is LEAF
+    return edge is None or edge is LEAF or edge is SINK
 
 
 @_property
 def grad_fn(self: Tensor) -> Node | None:
     """The node that recorded this tensor's making; None for leaves."""
     edge = _edge(self)
-    return None if edge is None or edge is LEAF else node_of(edge)
+    return None if edge is None or edge is LEAF or edge is SINK else node_of(edge)
 
 
 @_property
@@ -87,7 +87,7 @@ def output_nr(self: Tensor) -> int:
 def _grad(t: Tensor) -> Tensor | None:
     """The accumulated gradient of a leaf (or of a tensor whose `retain_grad` was called)."""
     extra = t.extra
-    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF:
+    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF and t.edge is not SINK:
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -145,7 +145,7 @@ def retain_grad(self: Tensor) -> None:
     if edge is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     extra = self.extra = self.extra or Extra()
-    if edge is LEAF or extra.retained:
+    if edge is LEAF or edge is SINK or extra.retained:
         return
     extra.retained = True
     hooks_of(node_of(edge)).retain[edge.index if edge.__class__ is Port else 0] = ref(self)
@@ -163,7 +163,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     edge = _edge(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if edge is not LEAF:
+    if edge is not LEAF and edge is not SINK:
         tables = hooks_of(node_of(edge)).tensor
         return add_hook(tables.setdefault(edge.index if edge.__class__ is Port else 0, HookTable()), hook)
     extra = self.extra = self.extra or Extra()
