@@ -5,14 +5,15 @@
     │   ├── FreedError         backward through a graph that was already freed
     │   ├── DetachedError      a gradient was asked of something that has none
     │   └── StaleError         a saved value was changed in place
-    └── InferenceError         an inference tensor was used where autograd needs a normal one
+    ├── InferenceError         an inference tensor was used where autograd needs a normal one
+    └── LinAlgError            a matrix does not have the decomposition or the inverse asked for
 
 The first line of each message is PyTorch's phrase, so that searches and `assertRaisesRegex` still match.
 """
 
 from __future__ import annotations
 
-__all__ = ["DetachedError", "FreedError", "GraphError", "InferenceError", "StaleError"]
+__all__ = ["DetachedError", "FreedError", "GraphError", "InferenceError", "LinAlgError", "StaleError"]
 
 
 class GraphError(RuntimeError):
@@ -33,3 +34,7 @@ class StaleError(GraphError):
 
 class InferenceError(GraphError):
     """An inference tensor was used where autograd needs a normal one."""
+
+
+class LinAlgError(RuntimeError):
+    """A matrix does not have the decomposition or the inverse asked for."""

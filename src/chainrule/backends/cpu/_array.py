@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from chainrule.core.dtype import OF_NUMPY
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -18,6 +20,11 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def trailing(slices: Iterable[slice]) -> tuple[Any, ...]:
     """An index of the last axes."""
     return (..., *slices)
+
+
+def title(array: Array) -> str:
+    """The name PyTorch's messages give the array's type, "Float" or "Long"."""
+    return OF_NUMPY[array.dtype].title
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:

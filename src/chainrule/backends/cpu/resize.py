@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.backends.cpu._array import Array, through_float32
+from chainrule.backends.cpu._array import Array, through_float32, title
 from chainrule.backends.cpu.pool import adaptive_avg_pool, adaptive_avg_pool_adjoint
 
 __all__ = ["interpolate", "interpolate_adjoint", "interpolated_space"]
@@ -266,7 +266,7 @@ def interpolate(
         wide = _interpolate(x.astype(real), size, kind, align_corners, scales, antialias, real)
         return np.clip(np.rint(wide), 0, 255).astype(np.uint8)
     if x.dtype.kind not in "fV":
-        raise NotImplementedError(f'"upsample_{mode}{len(size)}d" not implemented for {x.dtype.name!r}')
+        raise NotImplementedError(f"\"upsample_{mode}{len(size)}d\" not implemented for '{title(x)}'")
     return _interpolate_real(x, size, kind, align_corners, scales, antialias)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.backends.cpu._array import Array, is_half, through_float32
+from chainrule.backends.cpu._array import Array, is_half, through_float32, title
 
 __all__ = [
     "bincount",
@@ -220,9 +220,10 @@ def _identity(reduce: str, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
 
 
-def _require_ordered(dtype: np.dtype[Any], reduce: str, name: str) -> None:
-    if (dtype.kind == "c" and reduce in ("amax", "amin")) or (dtype.kind == "b" and reduce == "mean"):
-        raise NotImplementedError(f'"{name}_{reduce}" not implemented for {dtype.name!r}')
+def _require_ordered(x: Array, reduce: str, name: str) -> None:
+    kind = x.dtype.kind
+    if (kind == "c" and reduce in ("amax", "amin")) or (kind == "b" and reduce == "mean"):
+        raise NotImplementedError(f"\"{name}_{reduce}\" not implemented for '{title(x)}'")
 
 
 def scatter_reduce(
@@ -231,7 +232,7 @@ def scatter_reduce(
     """x with src folded in by `reduce`; without `include_self`, x shows only where nothing was folded in."""
     if reduce not in _FOLDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    _require_ordered(x.dtype, reduce, "scatter_reduce")
+    _require_ordered(x, reduce, "scatter_reduce")
     positions, values = _targets(x, dim, index, src, "scatter_reduce")
     return _reduce_at(x, positions, values, reduce, include_self)
 
@@ -346,7 +347,7 @@ def index_reduce(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
     index, dim = _vector(index, "index_reduce"), dim % max(x.ndim, 1)
-    _require_ordered(x.dtype, reduce, "index_reduce")
+    _require_ordered(x, reduce, "index_reduce")
     _require_slices(x, dim, index, src, "index_reduce", RuntimeError)
     _require_within_self(index, (x.shape or (1,))[dim])
     return _reduce_at(x, *_slices(x, dim, index, src), reduce, include_self)
@@ -368,7 +369,7 @@ def put(x: Array, index: Array, source: Array, accumulate: bool = False) -> Arra
     if x.dtype != source.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got "
-            f"self.dtype = {x.dtype.name} and source.dtype = {source.dtype.name}"
+            f"self.dtype = {title(x)} and source.dtype = {title(source)}"
         )
     if index.size != source.size:
         raise IndexError(
@@ -409,12 +410,12 @@ def masked_scatter(x: Array, mask: Array, source: Array) -> Array:
     """x with the leading elements of source written, in order, where mask holds."""
     if mask.dtype != np.bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask)}"
         )
     if x.dtype != source.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got "
-            f"{x.dtype.name} and {source.dtype.name}"
+            f"{title(x)} and {title(source)}"
         )
     shape = np.broadcast_shapes(x.shape, mask.shape)
     out = np.array(np.broadcast_to(x, shape), order="C", copy=True)
@@ -463,7 +464,7 @@ def bincount(x: Array, weights: Array | None = None, minlength: int = 0) -> Arra
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if x.dtype.kind not in "iu":
-        raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype.name!r}')
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{title(x)}'")
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:

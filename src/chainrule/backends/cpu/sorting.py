@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from chainrule.backends.cpu._array import Array, through_float32
+from chainrule.backends.cpu._array import Array, through_float32, title
 
 __all__ = [
     "argsort",
@@ -272,7 +272,7 @@ def _check_sorter(sequence: Array, sorter: Array) -> None:
         )
     if sorter.dtype != np.int64:
         raise RuntimeError(
-            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype.name}"
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter)}"
         )
 
 
@@ -310,7 +310,7 @@ def bucketize(x: Array, boundaries: Array, out_int32: bool = False, right: bool 
 def histc(x: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """How many elements fall in each of `bins` equal intervals from min to max (equal: of x)."""
     if x.dtype.kind != "f":
-        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype.name!r}')
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{title(x)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _histogram_range(x, min, max)
