@@ -206,7 +206,7 @@ def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ..
     """The inputs with the overwritten one replaced by a copy, if a rule will want its old value."""
     name, target = op.inputs[0], inputs[0]
     asked = any(name in r.keeps for r in op.pulls.values()) or op.push is not None or op.family.diagonal
-    copy = (fresh(target.raw.copy()) if level is None else level.wrap(target.raw.clone())) if asked else target
+    copy = (fresh(target.raw.copy()) if level is None else level.copied(target)) if asked else target
     if copy is not target:
         copy.edge = target.edge if target.edge is not LEAF else accumulator(target)
         copy.extra = target.extra if target.extra is not None and target.extra.tangent is not None else None

@@ -149,6 +149,11 @@ class Level:
             t.edge, t.extra = LEAF, Extra()
         return t
 
+    def copied(self, t: Wrapped) -> Wrapped:
+        """A tensor of this level over a copy of the one below."""
+        with self.below():
+            return self.wrap(t.raw.clone())
+
     born = wrap  # a tensor made inside the function belongs to its level
 
     def lift(self, t: Any) -> Any:
