@@ -16,8 +16,8 @@ from chainrule.core import layout
 __all__ = [
     "Shape", "Size", "broadcast_shapes", "channels_last_strides", "common_shape", "compute_view_strides",
     "contiguous_strides", "dense_strides", "expand_shape", "infer_size", "is_contiguous", "is_expandable_to",
-    "is_non_overlapping_and_dense", "make_size", "narrow_start", "normalize_dim", "normalize_dims",
-    "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
+    "is_non_overlapping_and_dense", "make_size", "memory_order", "narrow_start", "normalize_dim",
+    "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
     "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
 ]  # fmt: skip
 
@@ -412,13 +412,13 @@ def dense_strides(shape: Shape, strides: Shape) -> Shape:
     if is_non_overlapping_and_dense(shape, strides):
         return strides
     steps, step = [0] * len(shape), 1
-    for dim in _memory_order(shape, strides):
+    for dim in memory_order(shape, strides):
         steps[dim] = step
         step *= shape[dim]
     return tuple(steps)
 
 
-def _memory_order(shape: Shape, strides: Shape) -> list[int]:
+def memory_order(shape: Shape, strides: Shape) -> list[int]:
     """Dimensions from the fastest to the slowest, later ones first among equals.
 
     Step 0 compares as equal to everything, which is no order to sort by: hence insertion, as PyTorch does it.
