@@ -123,6 +123,7 @@ def _kept(op: Op, at: int, primals: tuple[Any, ...], params: dict[str, Any], out
     else:
         known |= dict(zip(op.inputs, primals))
         known |= {f"{n}_shape": shape_of(p) for n, p in zip(op.inputs, primals)}
+        known |= {f"{n}_dtype": p.dtype for n, p in zip(op.inputs, primals) if isinstance(p, Tensor)}
     results = [primal(t) for t in outs]
     known["out"] = results[0]
     if isinstance(op.outs, tuple):

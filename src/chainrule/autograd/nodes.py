@@ -45,9 +45,10 @@ class Layout:
         self.kept = [i for i, n in enumerate(outs) if n in asked] or [0]  # which outputs the rules want
         shapes = [n for n in op.inputs if f"{n}_shape" in asked or (fit and n in self.ruled)]
         self.shapes = shapes
-        self.dtypes = [n for n in self.ruled if fit]
+        self.dtypes = [n for n in op.inputs if f"{n}_dtype" in asked or (fit and n in self.ruled)]
         self.params = [p for p in op.params if p in asked and p not in op.inputs]
-        unknown = set(asked) - {*op.inputs, *op.params, *outs, "out", *(f"{n}_shape" for n in op.inputs)}
+        unknown = set(asked) - {*op.inputs, *op.params, *outs, "out"}
+        unknown -= {f"{n}_{what}" for n in op.inputs for what in ("shape", "dtype")}
         if unknown:
             raise TypeError(f"{op.name}: a rule keeps unknown names {sorted(unknown)}")
 
@@ -204,6 +205,7 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
     body |= {"__slots__": ("outputs",)} if op.outs == "many" else {"outputs": len(op.differentiable)}
+    body["frees"] = lay.outs or any(lay.kind[n] != "N" for n in lay.inputs)
     body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls

@@ -97,13 +97,16 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(g, shape)
 
 
+_NATIVE = frozenset(("none", "compare", "native"))
+
+
 class Elementwise(Family):
     """Broadcasts; its Jacobian is diagonal, so one rule serves both directions.
 
     `promote` in a declaration: "same", the common dtype; "float", the same but integers become the default float;
     "integer", the same but bool becomes int64; "compare", computes in the common dtype and gives bool; "none", the forward
     takes its inputs as they come. A function of the parameters says one of these words.
-    16-bit floats are computed with in 32 bits and rounded at the end, as PyTorch does.
+    16-bit floats are computed with in 32 bits and rounded at the end, as PyTorch does; "native", the common dtype without that.
     """
 
     name = "elementwise"
@@ -133,7 +136,7 @@ class Elementwise(Family):
 
     def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raws = self.prepare(op, inputs, params)
-        if op.promote == "none" or op.promote == "compare":
+        if op.promote in _NATIVE:
             return op.run(xp, raws, params)
         narrow = next((r.dtype for r in raws if r is not None and r.dtype in dtypes.NARROW), None)
         if narrow is None:

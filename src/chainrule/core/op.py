@@ -12,8 +12,8 @@ backend's array namespace. Parameters annotated `Array` are the tensor *inputs* 
 `Array | Number` may be a Python number, `*tensors: Array` is a list of tensors); all others are *static*.
 
 `vjp` gives, per input, a *rule*: a function linear in its first argument `g`, the cotangent of the output, whose other
-parameters name what must be kept until backward: an input, a static parameter, `out` (or an output's name), or
-`<input>_shape`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
+parameters name what must be kept until backward: an input, a static parameter, `out` (or an output's name),
+`<input>_shape` or `<input>_dtype`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
 compute differentiable tensors.
 
 A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and the

@@ -1,0 +1,80 @@
+"""Activation functions that take several steps, with as few arrays between as the steps allow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.backends.cpu import special
+from chainrule.backends.cpu._array import Array
+
+__all__ = ["gelu", "gelu_tanh", "log_softmax", "sigmoid", "softmax", "softplus"]
+
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), exact at both ends."""
+    e = np.negative(x, out=...)
+    np.exp(e, out=e)
+    e += 1
+    return np.reciprocal(e, out=e)
+
+
+def softplus(x: Array, beta: float, threshold: float) -> Array:
+    """log(1 + exp(beta x)) / beta, but x itself where beta x is above the threshold."""
+    z = x * beta
+    out = np.logaddexp(z, x.dtype.type(0), out=...)
+    out /= beta
+    return np.where(z > threshold, x, out)
+
+
+def gelu(x: Array) -> Array:
+    """x times the area under the normal curve up to x."""
+    out = np.asarray(special.erf(np.multiply(x, _ROOT_HALF, out=...)))
+    out += 1
+    out *= x
+    out *= 0.5
+    return out
+
+
+def gelu_tanh(x: Array) -> Array:
+    """The same with a tanh in place of erf."""
+    inner = np.multiply(x, x, out=...)
+    inner *= 0.044715 * _ROOT_2_OVER_PI
+    inner += _ROOT_2_OVER_PI
+    inner *= x
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= x
+    inner *= 0.5
+    return inner
+
+
+def _shifted(x: Any, axis: int) -> Array:
+    """x minus its maximum along the axis, so that no exponential overflows; -inf alone gives NaN, as in PyTorch."""
+    if x.ndim == 0:
+        return np.subtract(x, x, out=...)
+    if x.size == 0:
+        return np.array(x)
+    return np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True))
+
+
+def softmax(x: Array, axis: int) -> Array:
+    """Exponentials that sum to 1 along the axis."""
+    e = _shifted(x, axis)
+    np.exp(e, out=e)
+    if e.ndim:
+        e /= np.add.reduce(e, axis=axis, keepdims=True)
+    return e
+
+
+def log_softmax(x: Array, axis: int) -> Array:
+    """The logarithm of `softmax`."""
+    z = _shifted(x, axis)
+    if z.ndim:
+        z -= np.log(np.add.reduce(np.exp(z), axis=axis, keepdims=True))
+    return z

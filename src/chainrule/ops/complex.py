@@ -1,0 +1,256 @@
+"""Complex numbers: their parts, made from parts, conjugated.
+
+None of these is holomorphic, so each rule is the adjoint itself: the gradient of a real loss is dL/dRe + i dL/dIm.
+Conjugation computes at once; there is no lazy conjugate bit, so `resolve_conj` has nothing to do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import FLOAT, OF_NUMPY, float16, float32, float64
+from chainrule.core.family import call, elementwise, general, view
+from chainrule.core.op import Array
+from chainrule.core.public import composite, spell
+from chainrule.core.samples import real as any_real, samples
+from chainrule.core.tensor import Tensor
+from chainrule.ops.arithmetic import is_complex, zeros_like
+from chainrule.ops.compare import kept
+from chainrule.ops.domains import Check
+
+__all__: list[str] = []
+
+pairs: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,))]
+
+
+def as_complex(g: Any) -> Any:
+    """A real cotangent as a complex one."""
+    return g if is_complex(g) else g + 0j
+
+
+# ---------------------------------------------------------------------------------------------------------- parts
+
+
+@view(name="real", node="Select", spelled="", holomorphic=False)
+def _real(xp: Any, input: Array) -> Array:
+    return input.real
+
+
+_real.vjp(input=lambda g: as_complex(g))
+
+
+@view(name="imag", node="Select", spelled="", holomorphic=False)
+def _imag(xp: Any, input: Array) -> Array:
+    return input.imag
+
+
+_imag.vjp(input=lambda g: g * 1j)
+
+
+@composite(spelled="f")
+def real(input: Tensor) -> Tensor:
+    """The real parts, sharing memory; of a real tensor, the tensor itself."""
+    return _real.public(input) if input.dtype.is_complex else input
+
+
+@composite(spelled="f")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, sharing memory."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _imag.public(input)  # type: ignore[no-any-return]
+
+
+def _set_real(t: Tensor, value: Any) -> None:
+    _assign(real(t), value)
+
+
+def _set_imag(t: Tensor, value: Any) -> None:
+    _assign(imag(t), value)
+
+
+def _assign(part: Tensor, value: Any) -> None:
+    part.copy_(value if isinstance(value, Tensor) else call("tensor", value, dtype=part.dtype))  # type: ignore[attr-defined]
+
+
+Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
+
+
+def _joined(g: Any) -> Any:
+    """A last axis of (real, imaginary) as complex numbers."""
+    if isinstance(g, Tensor):
+        return view_as_complex(g.contiguous())  # type: ignore[attr-defined]
+    g = np.ascontiguousarray(g)
+    return g.view(OF_NUMPY[g.dtype].to_complex().numpy)[..., 0]
+
+
+def _check_as_real(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if not inputs[0].dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+
+
+@view(spelled="f", holomorphic=False, name="view_as_real")
+def view_as_real(xp: Any, input: Array) -> Array:
+    """Complex numbers as a last axis of (real, imaginary), sharing memory."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return input[..., None].view(OF_NUMPY[input.dtype].to_real().numpy)
+
+
+view_as_real.vjp(input=_joined)
+
+
+@view(spelled="f", holomorphic=False, name="view_as_complex")
+def view_as_complex(xp: Any, input: Array) -> Array:
+    """A last axis of (real, imaginary) as complex numbers, sharing memory."""
+    found = OF_NUMPY[input.dtype]
+    if found not in (float16, float32, float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, "
+            f"but got a tensor of scalar type: {found.title}"
+        )
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.strides[-1] != input.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % (2 * input.itemsize) for s in input.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return input.view(found.to_complex().numpy)[..., 0]
+
+
+view_as_complex.vjp(input=lambda g: view_as_real(g))
+
+
+# ------------------------------------------------------------------------------------------------------ conjugates
+
+
+@elementwise(name="conj", spelled="", holomorphic=False)
+def _conj(xp: Any, input: Array) -> Array:
+    return xp.conjugate(input)
+
+
+_conj.vjp(input=lambda g: _conj(g))
+
+
+@composite(spelled="fm")
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; of a real tensor, the tensor itself."""
+    return _conj.public(input) if input.dtype.is_complex else input
+
+
+@elementwise(spelled="fmi", holomorphic=False)
+def conj_physical(xp: Any, input: Array) -> Array:
+    """The complex conjugate, in memory of its own."""
+    return xp.conjugate(input)
+
+
+conj_physical.vjp(input=lambda g: _conj(g))
+
+
+@composite(spelled="fm")
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: no conjugation is ever pending."""
+    return input
+
+
+@composite(spelled="fm")
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: no negation is ever pending."""
+    return input
+
+
+@composite(spelled="fm")
+def is_conj(input: Tensor) -> bool:
+    """Is a conjugation pending? Never."""
+    return False
+
+
+@composite(spelled="fm")
+def is_neg(input: Tensor) -> bool:
+    """Is a negation pending? Never."""
+    return False
+
+
+# ----------------------------------------------------------------------------------------------- made from parts
+
+
+def _same_parts(names: str) -> Check:
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        a, b = (t.dtype for t in inputs)
+        if a not in (float16, float32, float64) or b not in (float16, float32, float64):
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {a.title} and {b.title}"
+            )
+        if a is not b:
+            raise RuntimeError(
+                f"Expected object of scalar type {a.title} but got scalar type {b.title} for second argument"
+            )
+
+    return check
+
+
+def real_of(g: Any) -> Any:
+    """The real part of a cotangent."""
+    return (real(g) if isinstance(g, Tensor) else g.real) if is_complex(g) else g
+
+
+def imag_of(g: Any) -> Any:
+    """The imaginary part of a cotangent."""
+    if not is_complex(g):
+        return zeros_like(g)
+    return imag(g) if isinstance(g, Tensor) else g.imag
+
+
+@elementwise(name="complex", promote="none", spelled="", holomorphic=False, check=_same_parts("complex"), samples=samples(any_real, pairs))
+def _complex(xp: Any, real: Array, imag: Array) -> Array:
+    """Complex numbers from real and imaginary parts."""
+    out = xp.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
+    out.real, out.imag = real, imag
+    return out
+
+
+_complex.vjp(real=lambda g: real_of(g), imag=lambda g: imag_of(g))
+spell("complex", _complex.public, "f")
+
+
+@elementwise(promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs))
+def polar(xp: Any, abs: Array, angle: Array) -> Array:
+    """Complex numbers from sizes and angles."""
+    out = xp.empty(np.broadcast_shapes(abs.shape, angle.shape), OF_NUMPY[abs.dtype].to_complex().numpy)
+    out.real, out.imag = abs * xp.cos(angle), abs * xp.sin(angle)
+    return out
+
+
+def _direction(angle: Any) -> Any:
+    return _complex(call("cos", angle), call("sin", angle))
+
+
+polar.vjp(
+    abs=lambda g, angle: real_of(g * _conj(_direction(angle))),
+    angle=lambda g, out: real_of(g * _conj(out * 1j)),
+)
+
+
+@elementwise(promote="float", spelled="fm", holomorphic=False, samples=samples(any_real, [((3, 4),)]))
+def angle(xp: Any, input: Array) -> Array:
+    """The angle of a complex number; of a real one 0, or pi if it is negative."""
+    if input.dtype.kind == "c":
+        return xp.arctan2(input.imag, input.real)
+    out = xp.where(input < 0, math.pi, 0).astype(input.dtype)
+    return xp.where(xp.isnan(input), input, out)
+
+
+def _pull_angle(g: Any, input: Any) -> Any:
+    if not is_complex(input):
+        return zeros_like(g)
+    size = call("abs", input)
+    return kept((g / (size * size)) * (input * 1j), input != 0)
+
+
+angle.vjp(input=_pull_angle)
