@@ -108,7 +108,7 @@ def _run(
             edges = node.edges
             if hooks is not None:
                 gs = run_after(node, g, gs)
-            if not keep and node.saved:
+            if not keep and node.frees and node.saved:
                 node.saved = freed
     except Exception as error:
         _show_forward(error, node)

@@ -76,6 +76,7 @@ class Node:
     hooks: Hooks | None
 
     absent = 0  # trailing inputs that were Python numbers: PyTorch lists an empty edge for each
+    frees = True  # does backward release what it saved? Not if that is shapes and numbers only, as in PyTorch
     outputs = 1  # how many differentiable outputs; more than one makes the engine collect a list
 
     def pull(self, g: Any) -> tuple[Any, ...]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, tick
+from chainrule.autograd.node import SINK, Freed, Node, accumulator, hooks_of, tick
 from chainrule.core.ambient import swapped
+from chainrule.autograd.saved import freed
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.sites import here_in_user_code
@@ -89,13 +90,21 @@ class AsStridedBackward0(Node):
 class CopySlices(Node):
     """An in-place op on a view, seen from the base: the rest passes through, the slice goes through the op."""
 
-    __slots__ = ("chain", "fn")
+    __slots__ = ("chain",)
 
     chain: tuple[Any, ...]
-    fn: Node
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
+
+    @property
+    def fn(self) -> Node:
+        """What happened to the slice; it is saved, and gone after backward."""
+        saved = self.saved
+        if saved.__class__ is Freed:
+            freed(self, saved)
+        node: Node = saved[0]
+        return node
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         if not isinstance(g, np.ndarray):
@@ -202,7 +211,7 @@ def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     below = base.edge
     through = _new(CopySlices)
     through.edges = (accumulator(base) if below is LEAF else below, *node.edges[1:])
-    through.chain, through.fn, through.saved, through.checks, through.hooks = v.chain, node, (), None, None
+    through.chain, through.saved, through.checks, through.hooks = v.chain, (node,), None, None
     through.code, through.lasti, through.key = node.code, node.lasti, tick()
     if "level" in node.__dict__:
         through.__dict__["level"] = node.__dict__["level"]

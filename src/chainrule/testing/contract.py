@@ -642,7 +642,7 @@ def _release(case: Case) -> None:
     gs = [fresh(g) for g in directions([np.asarray(t.raw) for t in outs], 1)]
     _grad(outs, [at[i] for i in case.smooth], gs)
     for node in nodes:
-        assert not node.saved or node.saved.__class__ is Freed, f"{node} keeps {node.saved}"
+        assert not (node.frees and node.saved) or node.saved.__class__ is Freed, f"{node} keeps {node.saved}"
     alive = [weakref.ref(x) for x in (*nodes, *outs)]
     del nodes, outs, gs
     node = None
