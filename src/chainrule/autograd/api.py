@@ -83,7 +83,7 @@ def backward_of_scalar(t: Tensor, keep: bool) -> bool:
     """The common case of `backward`, straight to the engine; False if this is not it."""
     if LISTENING or t.__class__ is not Tensor:
         return False
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     raw, edge = t.raw, t.edge
     if edge is None or edge is LEAF or raw.shape != () or raw.dtype.kind != "f":
@@ -127,9 +127,9 @@ def gradient_edge(t: Any) -> Any:
     """Where a gradient of a tensor, or of a GradientEdge, arrives; None if nowhere."""
     if not isinstance(t, Tensor):
         return Port(t.node, t.output_nr) if t.node.outputs > 1 else t.node
-    if t.__class__ is not Tensor and t.view is None and t.edge is None and hasattr(t, "underlying"):
+    if t.__class__ is not Tensor and t.viewed is None and t.edge is None and hasattr(t, "underlying"):
         t = t.underlying()
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     return accumulator(t) if t.edge is LEAF else t.edge
 

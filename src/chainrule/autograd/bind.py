@@ -140,7 +140,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
 def _finish(op: Op) -> list[str]:
     lines = ["t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None"]
     lines.append("t.cut = cut")
-    lines += ["t.store = store", "t.view = None"]
+    lines += ["t.store = store", "t.viewed = None"]
     return ["    " + line for line in [*lines, "return t"]]
 
 
@@ -158,10 +158,10 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     lines = []
     for n in lay.ruled:
         if kind[n] == "O":
-            lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.view is not None: refresh({n})"]
+            lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.viewed is not None: refresh({n})"]
             lines += [f"    e_{n} = {n}.edge", f"    if e_{n} is LEAF: e_{n} = accumulator({n})"]
         else:
-            lines += [f"if {n}.view is not None: refresh({n})", f"e_{n} = {n}.edge"]
+            lines += [f"if {n}.viewed is not None: refresh({n})", f"e_{n} = {n}.edge"]
             lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]

@@ -84,8 +84,8 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
     tensors = [n for n in op.inputs if n != number]
     odd = " or ".join(["LISTENING", *(f"{n}.__class__ not in PLAIN" for n in tensors)])
     lines = [f"if {odd}: {slow}", f"r_{first} = {first}.raw", f"d = r_{first}.dtype"]
-    lines.append(f"if (d is not F32 and d is not F64) or {first}.view is not None: {slow}")
-    wants = [f"{n}.edge is not None or {n}.view is not None" for n in tensors]
+    lines.append(f"if (d is not F32 and d is not F64) or {first}.viewed is not None: {slow}")
+    wants = [f"{n}.edge is not None or {n}.viewed is not None" for n in tensors]
     for n in tensors[1:]:
         lines += [f"r_{n} = {n}.raw", f"if r_{n}.dtype is not d or r_{n}.shape != r_{first}.shape: {slow}"]
     if number is not None:
@@ -93,7 +93,7 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
             f"if {number}.__class__ in PLAIN:",
             f"    r_{number} = {number}.raw",
             f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape: {slow}",
-            f"    wants = {number}.edge is not None or {number}.view is not None",
+            f"    wants = {number}.edge is not None or {number}.viewed is not None",
             f"elif {number}.__class__ is float or {number}.__class__ is int: r_{number}, wants = {number}, False",
             f"else: {slow}",
         ]

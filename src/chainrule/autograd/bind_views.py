@@ -99,7 +99,7 @@ def _record(op: Op, kind: str, edge: str) -> list[str]:
 
 def _linked(op: Op, x: str, params: str) -> list[str]:
     many = op.outs == "many"
-    lines = [f"v = {x}.view", f"if v is not None: refresh({x})", f"e = {x}.edge", "quiet = QUIET and not here().grad"]
+    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", f"e = {x}.edge", "quiet = QUIET and not here().grad"]
     lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
     if op.pulls:
         lines += [f"elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
@@ -115,7 +115,7 @@ def _linked(op: Op, x: str, params: str) -> list[str]:
 def _output(x: str, params: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None", "t.cut = cut", "t.store = s",
-        "t.view = w = new(View)", f"step = (op, {params}, r_{x}.shape)", "w.version = s.version",
+        "t.viewed = w = new(View)", f"step = (op, {params}, r_{x}.shape)", "w.version = s.version",
         f"if v is None: w.base = {x}; w.chain = (step,); w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
         "else: w.base = v.base; w.chain = (*v.chain, step); w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
     ]  # fmt: skip
@@ -131,15 +131,15 @@ def _outputs(op: Op, x: str) -> list[str]:
         "    if node is None: t.edge = None",
         "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
         "        metas.append((r.shape, d))",
-        "    t.view = w = new(View)", "    w.base = base", "    w.version = s.version", "    w.kind = kind",
+        "    t.viewed = w = new(View)", "    w.base = base", "    w.version = s.version", "    w.kind = kind",
         f"    w.chain = (*chain, (op, {{{params}, '__output__': i}}, r_{x}.shape))", "    ts.append(t)", "return tuple(ts)",
     ]  # fmt: skip
 
 
 def _shared(op: Op, x: str) -> list[str]:
     return [
-        "t = new(Tensor)", "t.raw = r", "t.edge = t.view = t.extra = None", f"s = {x}.store",
-        f"if s is None: s = {x}.store = Store()", "t.store = s", f"if {x}.view is not None: refresh({x})",
+        "t = new(Tensor)", "t.raw = r", "t.edge = t.viewed = t.extra = None", f"s = {x}.store",
+        f"if s is None: s = {x}.store = Store()", "t.store = s", f"if {x}.viewed is not None: refresh({x})",
         f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r})", "return t",
     ]  # fmt: skip
 
@@ -159,11 +159,11 @@ def list_source(op: Op, lines: list[str]) -> str:
     lines += [f"if LISTENING or out is not None or {xs}.__class__ not in LISTS or not {xs}: {slow}"]
     lines += ["raws = []", "dtypes = set()", "edges = []", "wants = cut = None", f"for t in {xs}:"]
     lines += ["    if t.__class__ not in PLAIN: " + slow, "    raws.append(r := t.raw)", "    dtypes.add(r.dtype)"]
-    lines += ["    if t.view is not None: refresh(t)", "    e = t.edge", "    if e is None: cut = cut or t.cut", "    else:"]
+    lines += ["    if t.viewed is not None: refresh(t)", "    e = t.edge", "    if e is None: cut = cut or t.cut", "    else:"]
     lines += ["        wants = True", "        if e is LEAF: e = accumulator(t)", "    edges.append(e)"]
     lines += [f"if len(dtypes) != 1 or (r.dtype is not F32 and r.dtype is not F64): {slow}"]
     lines += [f"r = forward(xp, *raws{''.join(f', {p}={p}' for p in op.params[1:])})"]
-    lines += ["t = new(Tensor)", "t.raw = r", "t.view = t.store = t.extra = t.edge = None"]
+    lines += ["t = new(Tensor)", "t.raw = r", "t.viewed = t.store = t.extra = t.edge = None"]
     return "\n    ".join([*lines, *_list_record(op, xs, lay), "return t"]) + "\n"
 
 

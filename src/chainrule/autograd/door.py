@@ -129,7 +129,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
         )
     if out.shape != result.shape:
-        out.resize_output(result.shape)
+        out._resize_output(result.shape)
     return out.copy_(result)
 
 

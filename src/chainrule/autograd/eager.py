@@ -93,7 +93,7 @@ def _set_edges(node: Node, outs: list[Tensor]) -> None:
 
 def wants_grad(t: Tensor) -> bool:
     """Does a gradient flow to `t`? (A view learns it from its base.)"""
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     return t.edge is not None
 
@@ -147,7 +147,7 @@ def edges_of(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _edge(t: Tensor) -> Any:
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     return accumulator(t) if t.edge is LEAF else t.edge
 
@@ -229,9 +229,9 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
         return
     if not recording:
         return
-    if t.view is not None:
+    if t.viewed is not None:
         forbid(t)
-        if t.view.base.edge is LEAF:
+        if t.viewed.base.edge is LEAF:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     elif t.edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

@@ -419,7 +419,7 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient) -> tuple[Any, bool
             needs.append(False)
             takes.append(False)
             continue
-        if a.view is not None:
+        if a.viewed is not None:
             refresh(a)
         edge = a.edge
         needs.append(edge is not None)
@@ -462,8 +462,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
             carriers.append(outs[i])
     if len(carriers) > 1:
         for t in carriers:
-            if t.view is not None and id(t) not in dirty:
-                t.view.kind = ViewKind.MANY
+            if t.viewed is not None and id(t) not in dirty:
+                t.viewed.kind = ViewKind.MANY
     return outs
 
 
@@ -499,8 +499,8 @@ def _with_history(ctx: Any, index: int, t: Tensor, is_input: bool, is_dirty: boo
     if is_input:
         t = _alias(t)
     t.edge, t.cut = edge, None
-    if t.view is not None:
-        t.view.kind, t.view.version = ViewKind.FUNCTION, store_of(t).version
+    if t.viewed is not None:
+        t.viewed.kind, t.viewed.version = ViewKind.FUNCTION, store_of(t).version
     return t
 
 
@@ -510,7 +510,7 @@ def _without_history(t: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
         return found
     if is_input and not is_dirty:
         return _alias(t)
-    if t.edge is not None and t.view is None:
+    if t.edge is not None and t.viewed is None:
         t.edge = None
     return t
 
@@ -519,7 +519,7 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
     """An input that was changed in place: its history is now this node."""
     if t.edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-    if t.view is None:
+    if t.viewed is None:
         rebase(t, ctx, edge)
         return
     if ctx.outputs > 1:
@@ -608,7 +608,7 @@ def _set_one(ctx: Any, args: tuple[Any, ...], index: int, out: Any, t: Any, leve
         )
     if is_dirty:
         _check_inplace_tangent(args, out, t)
-    elif out.view is not None and not silent:
+    elif out.viewed is not None and not silent:
         _check_view_tangent(args, out, t)
     if t is not None:
         forward_mode.set_tangent(out, t, level)
@@ -623,20 +623,20 @@ def _check_inplace_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
 
 
 def _check_view_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
-    assert out.view is not None
-    base = out.view.base
-    source = next((a for a in args if isinstance(a, Tensor) and (a is base or (a.view and a.view.base is base))), None)
+    assert out.viewed is not None
+    base = out.viewed.base
+    source = next((a for a in args if isinstance(a, Tensor) and (a is base or (a.viewed and a.viewed.base is base))), None)
     given = forward_mode.tangent_of(source)
     if source is None or given is None or t is None:
         return
     what = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
-    if t.view is None:
+    if t.viewed is None:
         raise RuntimeError(f"{what}.")
-    if source.view is not None and given.view is not None:
-        if t.view.base is not given.view.base:
+    if source.viewed is not None and given.viewed is not None:
+        if t.viewed.base is not given.viewed.base:
             raise RuntimeError(f"{what} of the same base as the given tangent.")
-    elif t.view.base is not given:
-        kind = "same base as" if source.view is not None else "given"
+    elif t.viewed.base is not given:
+        kind = "same base as" if source.viewed is not None else "given"
         raise RuntimeError(f"{what} of the {kind} input tangent.")
 
 

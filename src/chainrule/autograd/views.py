@@ -41,12 +41,12 @@ def link(out: Tensor, source: Tensor, step: Any, kind: str) -> None:
     if store is None:
         store = source.store = Store()
     out.store = store
-    v = source.view
+    v = source.viewed
     if v is None:
-        out.view = View(source, (step,), kind, store.version)
+        out.viewed = View(source, (step,), kind, store.version)
     else:
         stays = v.kind if kind == ViewKind.DEFAULT else kind
-        out.view = View(v.base, (*v.chain, step), stays, store.version)
+        out.viewed = View(v.base, (*v.chain, step), stays, store.version)
 
 
 def replay(chain: tuple[Any, ...], x: Any) -> Any:
@@ -129,7 +129,7 @@ class CopySlices(Node):
 
 def refresh(t: Tensor) -> None:
     """Give a view a new edge if its base's history was rewritten since it got its last one."""
-    v, store = t.view, t.store
+    v, store = t.viewed, t.store
     if v is None or store is None or v.base.edge is None:
         return
     if v.version != store.version:
@@ -141,7 +141,7 @@ def refresh(t: Tensor) -> None:
 
 def derive(t: Tensor) -> None:
     """Set the view's edge: straight to its base."""
-    v = t.view
+    v = t.viewed
     assert v is not None and t.store is not None
     if REPLAY[0]:
         with swapped(grad=True):
@@ -183,7 +183,7 @@ _REASONS = {
 
 def forbid(t: Tensor, verb: str = "modified") -> None:
     """Raise for a view that may not be changed in place (or read after its base was)."""
-    v = t.view
+    v = t.viewed
     if v is None or v.kind == ViewKind.DEFAULT:
         return
     what = "is being modified inplace" if verb == "modified" else "its base or another view of its base has been modified inplace"
@@ -202,7 +202,7 @@ def _origin(t: Tensor, v: View) -> str:
 
 def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     """`t` was changed in place by what `node` records: make that its history. `edge`: a port, if `node` has several."""
-    v = t.view
+    v = t.viewed
     if v is None:
         _move_retain(t, node if edge is None else edge)
         t.edge = node if edge is None else edge

@@ -90,12 +90,12 @@ class Extra:
 class Tensor:
     """A multi-dimensional array of one dtype that can remember how it was computed."""
 
-    __slots__ = ("__dict__", "__weakref__", "cut", "edge", "extra", "raw", "store", "view")
+    __slots__ = ("__dict__", "__weakref__", "cut", "edge", "extra", "raw", "store", "viewed")
 
     raw: Any
     edge: Any
     store: Store | None  # None: memory that nobody else sees and nobody changed
-    view: View | None
+    viewed: View | None
     extra: Extra | None
     cut: Cut | None  # only where edge is None
 
@@ -130,5 +130,5 @@ def fresh(raw: Any) -> Tensor:
     """A tensor over an array, with no history."""
     t = _new(Tensor)
     t.raw = raw
-    t.edge = t.store = t.view = t.extra = t.cut = None
+    t.edge = t.store = t.viewed = t.extra = t.cut = None
     return t

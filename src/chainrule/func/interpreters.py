@@ -90,7 +90,7 @@ class Batched(Tensor):
 def _blank(kind: type, level: Any, raw: Tensor) -> Any:
     t = _new(kind)
     t.raw, t.level = raw, level
-    t.edge = t.store = t.view = t.extra = t.cut = None
+    t.edge = t.store = t.viewed = t.extra = t.cut = None
     return t
 
 

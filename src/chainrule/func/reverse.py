@@ -27,7 +27,7 @@ def _edge(level: Level, t: Any) -> Any:
     """Where a gradient of a result goes in this level's graph; None for constants of the level."""
     if not (t.__class__ is Wrapped and t.level is level):
         return None
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     return accumulator(t) if t.edge is LEAF else t.edge
 

@@ -67,7 +67,7 @@ def made(raw: Any, requires_grad: bool = False) -> Tensor:
     """A new leaf over an array."""
     t: Tensor = _new(Tensor)
     t.raw = raw
-    t.edge = t.store = t.view = t.extra = t.cut = None
+    t.edge = t.store = t.viewed = t.extra = t.cut = None
     if LISTENING:
         state = here()
         if state.inference:
@@ -206,7 +206,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         raw = array_of(data, None)
     t: Tensor = _new(Tensor)
     t.raw = raw
-    t.edge = t.store = t.view = t.extra = t.cut = None
+    t.edge = t.store = t.viewed = t.extra = t.cut = None
     if requires_grad:
         if raw.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -26,7 +26,7 @@ def _property(fn: Any) -> Any:
 
 
 def _edge(t: Tensor) -> Any:
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     return t.edge
 

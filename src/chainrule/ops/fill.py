@@ -39,7 +39,7 @@ def quiet(t: Tensor) -> bool:
     """May the array of `t` be written without a word to autograd?"""
     if t.__class__ not in PLAIN or t.edge is not None or t.extra is not None or t.store.__class__ is InferenceStore:
         return False
-    return t.view is None or (t.view.base.edge is None and t.view.base.extra is None)
+    return t.viewed is None or (t.viewed.base.edge is None and t.viewed.base.extra is None)
 
 
 def check_target(raw: Any) -> None:

@@ -311,13 +311,13 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    return self.view is not None  # type: ignore[comparison-overlap]
+    return self.viewed is not None  # type: ignore[comparison-overlap]
 
 
 @_property
 def _base(self: Tensor) -> Tensor | None:
     """The tensor this one is a view of."""
-    v: Any = self.view
+    v: Any = self.viewed
     return None if v is None else v.base
 
 
@@ -339,7 +339,7 @@ def _set_data(self: Tensor, other: Tensor) -> None:
     if edge is not None and not (other.dtype.is_floating_point or other.dtype.is_complex):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self.raw = other.raw
-    self.view = None
+    self.viewed = None
 
 
 def _refuse_del(self: Tensor) -> None:
@@ -350,7 +350,7 @@ Tensor.data = property(_data, _set_data, _refuse_del)  # type: ignore[attr-defin
 
 
 def _unrecorded(t: Tensor, what: str) -> None:
-    if t.view is not None:
+    if t.viewed is not None:
         refresh(t)
     if t.edge is not None and (here().grad or t.edge is not LEAF):
         raise RuntimeError(f"cannot {what} variables that require grad")
