@@ -116,7 +116,7 @@ class Op:
         self.holomorphic: bool = facts.pop("holomorphic", True)
         self.promote: Any = facts.pop("promote", "same")
         self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
-        self._name_nodes(facts.pop("node", "".join(p.capitalize() for p in self.name.split("_"))))
+        self._name_nodes(facts.pop("node", self.name.title().replace("_", "")))
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
         self.overload: str | None = facts.pop("overload", None)
         self.gaps: bool = facts.pop("gaps", False)

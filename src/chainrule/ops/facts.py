@@ -12,6 +12,7 @@ from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
+from chainrule.core.dtype import FLOAT
 from chainrule.core.printing import tensor_text
 from chainrule.core.public import method
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
@@ -32,8 +33,11 @@ def _edge(t: Tensor) -> Any:
 
 
 def _requires_grad(t: Tensor) -> bool:
-    """Will operations on this tensor be recorded?"""
-    return _edge(t) is not None
+    """Will operations on this tensor be recorded? A view without history of its own says what its base says."""
+    edge, v = t.edge, t.viewed
+    if v is None or (edge is not None and edge is not SINK):
+        return edge is not None
+    return v.base.edge is not None and t.dtype.category >= FLOAT
 
 
 def _set_requires_grad(t: Tensor, value: bool) -> None:
