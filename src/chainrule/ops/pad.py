@@ -1,0 +1,95 @@
+"""Borders around tensors: constant, reflected, replicated, circular."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chainrule.core.family import general
+from chainrule.core.op import Array
+from chainrule.core.public import composite
+from chainrule.core.samples import real, samples
+from chainrule.core.tensor import Tensor
+
+__all__ = ["bordered", "constant_pad_nd"]
+
+Ints = tuple[int, ...]
+
+
+def _vmap_constant(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    return constant_pad_nd(values[0], **params)
+
+
+@general(
+    samples=samples(real, [((3, 4),)], pad=[(1, 2), (-1, 1, 2, 0)], value=[0, 1.5]), spelled="f", vmap=_vmap_constant
+)
+def constant_pad_nd(xp: Any, input: Array, pad: Ints, value: Any = 0) -> Array:
+    """A border of one value; negative widths cut off."""
+    return xp.pad.pad(input, tuple(pad), "constant", value)  # type: ignore[no-any-return]
+
+
+constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, tuple(-p for p in pad), 0))
+
+
+def bordered(mode: str, rank: int, name: str, node: str) -> Any:
+    """The two ops of one mode and rank: the border, and its adjoint, which is linear too."""
+
+    def vmap(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        x = values[0]
+        folded = pad(x.flatten(0, 1) if x.ndim > rank + 1 else x, **params)
+        return folded.unflatten(0, x.shape[:2]) if x.ndim > rank + 1 else folded
+
+    def forward(xp: Any, input: Array, padding: Ints) -> Array:
+        if input.dtype.kind == "b":
+            raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+        return xp.pad.pad(input, tuple(padding), mode)  # type: ignore[no-any-return]
+
+    def adjoint(xp: Any, g: Array, shape: Ints, padding: Ints) -> Array:
+        return xp.pad.pad_adjoint(g, shape, tuple(padding), mode)  # type: ignore[no-any-return]
+
+    forward.__doc__ = f"The border that {mode}s the input, over {rank} axes."
+    adjoint.__doc__ = f"The adjoint of `{name}`."
+    given = samples(real, [((2, *(3,) * rank),)], padding=[(1, 2) * rank])
+    pad = general(forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=vmap)
+    back = general(adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True)
+    pad.vjp(input=lambda g, input_shape, padding: back(g, tuple(input_shape), padding))
+    back.vjp(g=lambda h, padding: pad(h, padding))
+    return pad
+
+
+_BORDERS = {
+    (mode, rank): bordered(mode, rank, f"{title}_pad{rank}d", f"{title.capitalize()}Pad{rank}D")
+    for mode, title in (("reflect", "reflection"), ("replicate", "replication"))
+    for rank in (1, 2, 3)
+}
+# The circular border is one op of any rank; PyTorch writes it as copies into slices.
+_circular = bordered("circular", 0, "_pad_circular", "PadCircular")
+
+
+@composite(spelled="n")
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """A border: `pad` gives the widths before and after, of the last axis first."""
+    widths = tuple(pad)
+    if len(widths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(widths) > 2 * input.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(widths)} and input of dimension {input.ndim}"
+        )
+    if mode == "constant":
+        return constant_pad_nd.public(input, widths, 0 if value is None else value)  # type: ignore[no-any-return]
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    return _with_mode(input, widths, mode)  # type: ignore[no-any-return]
+
+
+def _with_mode(input: Any, widths: Ints, mode: str) -> Any:
+    rank = len(widths) // 2
+    if not (1 <= rank <= 3 and input.ndim in (rank + 1, rank + 2)):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+        )
+    return _circular.public(input, widths) if mode == "circular" else _BORDERS[mode, rank].public(input, widths)

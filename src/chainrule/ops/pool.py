@@ -1,0 +1,469 @@
+"""Pooling over the last axes: maxima, means, norms; windows of fixed size, or as many as asked for.
+
+Kernels take any leading axes, so a batch of examples is one more of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.family import general
+from chainrule.core.op import Array
+from chainrule.core.public import composite
+from chainrule.core.samples import apart, real, samples
+from chainrule.core.tensor import Tensor
+from chainrule.ops import names
+
+__all__ = ["max_pool_gather", "max_pool_scatter"]
+
+Ints = tuple[int, ...]
+
+
+def _as_one(fn: Any) -> Any:
+    """The batching rule of an op that takes any leading axes."""
+    return lambda values, batched, size, params: fn()(values[0], **params)
+
+
+def _both(fn: Any) -> Any:
+    """The same for two inputs, where both are batched."""
+    return lambda values, batched, size, params: fn()(*values, **params) if all(batched) else None
+
+
+# ----------------------------------------------------------------------------------------------------- maxima
+
+
+@general(spelled="", linear=True, node="MaxPoolWithIndicesBackward", vmap=_both(lambda: max_pool_scatter))
+def max_pool_scatter(xp: Any, g: Array, indices: Array, space: Ints) -> Array:
+    """Values added up where `indices` say, flat within each plane of extents `space`."""
+    return xp.pool.max_pool_scatter(g, indices, space)  # type: ignore[no-any-return]
+
+
+@general(spelled="", linear=True, vmap=_both(lambda: max_pool_gather))
+def max_pool_gather(xp: Any, t: Array, indices: Array, rank: int) -> Array:
+    """The values at `indices`: the transpose of `max_pool_scatter`."""
+    return xp.pool.max_pool_gather(t, indices, rank)  # type: ignore[no-any-return]
+
+
+max_pool_scatter.vjp(g=lambda h, indices, space: max_pool_gather(h, indices, len(space)))
+max_pool_gather.vjp(t=lambda h, indices, t_shape, rank: max_pool_scatter(h, indices, tuple(t_shape[-rank:])))
+
+
+def _max_pool_op(rank: int) -> Any:
+    name = f"max_pool{rank}d_with_indices"
+
+    def forward(
+        xp: Any, input: Array, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+    ) -> Array:
+        if input.dtype.kind in "bc":
+            raise NotImplementedError(f"\"max_pool{rank}d\" not implemented for '{OF_NUMPY[input.dtype].title}'")
+        return xp.pool.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)  # type: ignore[no-any-return]
+
+    forward.__doc__ = "The largest value of each window, and where in its plane it lies."
+    given = samples(
+        apart, [((2, *(4,) * rank),)], kernel_size=[(2,) * rank], stride=[(1,) * rank, (2,) * rank],
+        padding=[(0,) * rank, (1,) * rank], dilation=[(1,) * rank], ceil_mode=[False],
+    )  # fmt: skip
+    op = general(
+        forward, name=name, node=f"MaxPool{rank}DWithIndices", spelled="", outs=("out", "indices"), samples=given,
+        vmap=_as_one(lambda: _MAX[rank]),
+    )  # fmt: skip
+    return op.vjp(input=lambda g, indices, input_shape: max_pool_scatter(g, indices, tuple(input_shape[-rank:])))
+
+
+_MAX = {rank: _max_pool_op(rank) for rank in (2, 3)}
+_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+def _sizes(value: Any, rank: int, name: str, what: str) -> Ints:
+    found = (value,) if value.__class__ is int else tuple(value)
+    if len(found) == 1:
+        found = found * rank
+    if len(found) != rank:
+        raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {_WORDS[rank]}")
+    return tuple(n.__index__() for n in found)
+
+
+def _windows(name: str, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1) -> tuple[Ints, ...]:
+    """(kernel, stride, padding, dilation), one entry per axis each."""
+    kernel = _sizes(kernel_size, rank, name, "kernel_size")
+    given = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else stride
+    if stride == 0:
+        raise RuntimeError("stride should not be zero")
+    sizes = (_sizes(v, rank, name, w) for v, w in ((given, "stride"), (padding, "padding"), (dilation, "dilation")))
+    return (kernel, *sizes)
+
+
+def _check_rank(name: str, input: Any, rank: int) -> None:
+    space = input.shape[-rank - 1 :]
+    if input.ndim not in (rank + 1, rank + 2) or 0 in space:
+        if rank == 1:
+            raise RuntimeError(
+                f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
+                f"but got:{list(input.shape)}"
+            )
+        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+
+
+def _max_pool(rank: int, input: Any, args: tuple[Any, ...], ceil_mode: bool) -> Any:
+    name = f"max_pool{rank}d"
+    sizes = _windows(name, rank, *args)
+    _check_rank(name, input, rank)
+    if rank > 1:
+        return _MAX[rank].public(input, *sizes, bool(ceil_mode))
+    wide = tuple((first, *size) for first, size in zip((1, 1, 0, 1), sizes))
+    out, indices = _MAX[2].public(input.unsqueeze(-2), *wide, bool(ceil_mode))
+    return out.squeeze(-2), indices.squeeze(-2)
+
+
+def _max_pool_functions(rank: int) -> None:
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        out, indices = _max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode)
+        return (out, indices) if return_indices else out
+
+    def plain(
+        input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    ) -> Any:
+        return _max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode)[0]
+
+    def both(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        return tuple(_max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode))
+
+    plain.__doc__ = pool.__doc__ = "The largest value of each window."
+    both.__doc__ = "The largest value of each window, and where in its plane it lies."
+    composite(spelled="n", name=f"max_pool{rank}d")(pool)
+    composite(spelled="f", name=f"max_pool{rank}d")(plain)
+    composite(spelled="n", name=f"max_pool{rank}d_with_indices")(both)
+    if rank == 1:
+        composite(spelled="f", name="max_pool1d_with_indices")(both)
+
+
+for _rank in (1, 2, 3):
+    _max_pool_functions(_rank)
+
+
+def _max_unpool_op(rank: int) -> Any:
+    def forward(xp: Any, input: Array, indices: Array, output_size: Ints) -> Array:
+        return xp.pool.max_unpool(input, indices, output_size)  # type: ignore[no-any-return]
+
+    forward.__doc__ = "The values put back where `indices` say, zeros elsewhere."
+    op = general(
+        forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", vmap=_both(lambda: _UNPOOL[rank])
+    )
+    return op.vjp(input=lambda g, indices: max_pool_gather(g, indices, rank))
+
+
+_UNPOOL = {rank: _max_unpool_op(rank) for rank in (2, 3)}
+
+
+def _unpooled_size(input: Any, kernel: Ints, stride: Ints, padding: Ints, output_size: Any) -> Ints:
+    rank = len(kernel)
+    usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-rank:], stride, kernel, padding))
+    if output_size is None:
+        return usual
+    wanted = tuple(output_size)
+    if len(wanted) == rank + 2:
+        wanted = wanted[2:]
+    if len(wanted) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, "
+            f"but it has a length of '{len(wanted)}'"
+        )
+    for d, (n, s, m) in enumerate(zip(usual, stride, wanted)):
+        if not n - s < m < n + s:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {n - s} and {n + s})')
+    return wanted
+
+
+def _max_unpool(
+    rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Any:
+    name = f"max_unpool{rank}d"
+    kernel, stride, padding, _ = _windows(name, rank, kernel_size, stride, padding)
+    size = _unpooled_size(input, kernel, stride, padding, output_size)
+    if indices.dtype.name != "torch.int64" and str(indices.dtype) != "torch.int64":
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.title}")
+    if input.shape != indices.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
+        )
+    if rank > 1:
+        return _UNPOOL[rank].public(input, indices, size)
+    return _UNPOOL[2].public(input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
+
+
+def _max_unpool_function(rank: int) -> None:
+    def unpool(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Any:
+        return _max_unpool(rank, input, indices, kernel_size, stride, padding, output_size)
+
+    unpool.__doc__ = "Values put back where `max_pool` found them, zeros elsewhere."
+    composite(spelled="n", name=f"max_unpool{rank}d")(unpool)
+
+
+for _rank in (1, 2, 3):
+    _max_unpool_function(_rank)
+
+
+# --------------------------------------------------------------------------------------------------- averages
+
+
+def _avg_pool_op(rank: int) -> tuple[Any, Any]:
+    def forward(
+        xp: Any,
+        input: Array,
+        kernel_size: Ints,
+        stride: Ints,
+        padding: Ints,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:
+        if input.dtype.kind == "b":
+            raise NotImplementedError(f"\"avg_pool{rank}d_out_frame\" not implemented for 'Bool'")
+        return xp.pool.avg_pool(  # type: ignore[no-any-return]
+            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+
+    def adjoint(
+        xp: Any,
+        g: Array,
+        space: Ints,
+        kernel_size: Ints,
+        stride: Ints,
+        padding: Ints,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:
+        return xp.pool.avg_pool_adjoint(  # type: ignore[no-any-return]
+            g, space, kernel_size, stride, padding, count_include_pad, divisor_override
+        )
+
+    forward.__doc__ = "The mean of each window."
+    adjoint.__doc__ = f"The adjoint of `avg_pool{rank}d`."
+    given = samples(
+        real, [((2, *(4,) * rank),)], kernel_size=[(2,) * rank], stride=[(1,) * rank, (2,) * rank],
+        padding=[(0,) * rank, (1,) * rank], ceil_mode=[False], count_include_pad=[True, False],
+        divisor_override=[None],
+    )  # fmt: skip
+    name, node = f"avg_pool{rank}d", f"AvgPool{rank}D"
+    pool = general(
+        forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0])
+    )
+    back = general(
+        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
+        vmap=_as_one(lambda: _AVG[rank][1]),
+    )  # fmt: skip
+    pool.vjp(
+        input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: back(
+            g, tuple(input_shape[-rank:]), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    )
+    back.vjp(
+        g=lambda h, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: pool(
+            h, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    )
+    return pool, back
+
+
+_AVG = {rank: _avg_pool_op(rank) for rank in (2, 3)}
+
+
+def _avg_pool(
+    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: int | None
+) -> Any:
+    name = f"avg_pool{rank}d"
+    sizes = _windows(name, rank, kernel_size, stride, padding)[:3]
+    if rank == 1:
+        if input.ndim not in (2, 3):
+            raise RuntimeError(
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
+                "(while checking arguments for avg_pool1d)"
+            )
+        wide = tuple((first, *size) for first, size in zip((1, 1, 0), sizes))
+        return _AVG[2][0].public(input.unsqueeze(-2), *wide, bool(ceil), bool(include), None).squeeze(-2)
+    _check_rank(name, input, rank)
+    return _AVG[rank][0].public(input, *sizes, bool(ceil), bool(include), divisor)
+
+
+@composite(spelled="fn")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of a sequence."""
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)  # type: ignore[no-any-return]
+
+
+@composite(spelled="n")
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of an image."""
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+
+
+@composite(spelled="n")
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of a volume."""
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+
+
+def _powered(input: Any, norm_type: float, pool: Any) -> Any:
+    """The norm of each window, out of the mean of powers: `pool` gives (means, how many)."""
+    means, count = pool(input.pow(norm_type))
+    return ((means.sign() * names.relu(means.abs())) * count).pow(1.0 / norm_type)
+
+
+def _lp_pool(rank: int) -> None:
+    def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        kernel = _sizes(kernel_size, rank, f"lp_pool{rank}d", "kernel_size")
+        count = 1
+        for k in kernel:
+            count *= k
+        return _powered(
+            input, norm_type, lambda x: (_avg_pool(rank, x, kernel_size, stride, 0, ceil_mode, True, None), count)
+        )
+
+    pool.__doc__ = "The p-norm of each window."
+    composite(spelled="n", name=f"lp_pool{rank}d")(pool)
+
+
+for _rank in (1, 2, 3):
+    _lp_pool(_rank)
+
+
+# --------------------------------------------------------------------------------------------------- adaptive
+
+
+def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
+    def mean(xp: Any, input: Array, output_size: Ints) -> Array:
+        return xp.pool.adaptive_avg_pool(input, output_size)  # type: ignore[no-any-return]
+
+    def spread(xp: Any, g: Array, space: Ints) -> Array:
+        return xp.pool.adaptive_avg_pool_adjoint(g, space)  # type: ignore[no-any-return]
+
+    def largest(xp: Any, input: Array, output_size: Ints) -> Array:
+        return xp.pool.adaptive_max_pool(input, output_size)  # type: ignore[no-any-return]
+
+    mean.__doc__ = "The mean of each of `output_size` shares."
+    spread.__doc__ = f"The adjoint of `_adaptive_avg_pool{rank}d`."
+    largest.__doc__ = "The largest value of each of `output_size` shares, and where in its plane it lies."
+    name, node = f"_adaptive_avg_pool{rank}d", f"AdaptiveAvgPool{rank}D"
+    given = [((2, *(5,) * rank),)]
+    avg = general(
+        mean, name=name, node=node, spelled="", linear=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
+        samples=samples(real, given, output_size=[(2,) * rank, (3,) * rank]),
+    )  # fmt: skip
+    back = general(
+        spread, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
+        vmap=_as_one(lambda: _ADAPTIVE[rank][1]),
+    )  # fmt: skip
+    top = general(
+        largest, name=f"_adaptive_max_pool{rank}d", node=f"AdaptiveMaxPool{rank}D", spelled="",
+        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]),
+        samples=samples(apart, given, output_size=[(2,) * rank]),
+    )  # fmt: skip
+    avg.vjp(input=lambda g, input_shape: back(g, tuple(input_shape[-rank:])))
+    back.vjp(g=lambda h, g_shape: avg(h, tuple(g_shape[-rank:])))
+    top.vjp(input=lambda g, indices, input_shape: max_pool_scatter(g, indices, tuple(input_shape[-rank:])))
+    return avg, back, top
+
+
+_ADAPTIVE = {rank: _adaptive_ops(rank) for rank in (2, 3)}
+
+
+def _output_size(name: str, rank: int, input: Any, output_size: Any) -> Ints:
+    """The extents asked for; None keeps an axis as it is."""
+    if input.ndim not in (rank + 1, rank + 2):
+        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}")
+    if not isinstance(output_size, (tuple, list)):
+        output_size = (output_size,) * rank
+    found = tuple(output_size)
+    if len(found) != rank:
+        raise RuntimeError(f"{name}: output_size must be {rank}")
+    return tuple(n if s is None else s.__index__() for s, n in zip(found, input.shape[-rank:]))
+
+
+def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
+    size = _output_size(f"adaptive_avg_pool{rank}d", rank, input, output_size)
+    if rank == 1:
+        return _ADAPTIVE[2][0].public(input.unsqueeze(-2), (1, *size)).squeeze(-2)
+    if all(n == 1 for n in size) and 0 not in input.shape[-rank:]:
+        return input.mean(tuple(range(-rank, 0))[::-1], True)
+    return _ADAPTIVE[rank][0].public(input, size)
+
+
+def _adaptive_max_pool(rank: int, input: Any, output_size: Any) -> Any:
+    size = _output_size(f"adaptive_max_pool{rank}d", rank, input, output_size)
+    if min(size) < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(size)}: {[*input.shape[:-rank], *size]}"
+        )
+    if rank > 1:
+        return _ADAPTIVE[rank][2].public(input, size)
+    out, indices = _ADAPTIVE[2][2].public(input.unsqueeze(-2), (1, *size))
+    return out.squeeze(-2), indices.squeeze(-2)
+
+
+def _adaptive_functions(rank: int) -> None:
+    def average(input: Tensor, output_size: Any) -> Any:
+        return _adaptive_avg_pool(rank, input, output_size)
+
+    def largest(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        found = tuple(_adaptive_max_pool(rank, input, output_size))
+        return found if return_indices else found[0]
+
+    def both(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return tuple(_adaptive_max_pool(rank, input, output_size))
+
+    average.__doc__ = "The mean of each of `output_size` shares."
+    largest.__doc__ = "The largest value of each of `output_size` shares."
+    both.__doc__ = "The largest value of each of `output_size` shares, and where in its plane it lies."
+    composite(spelled="fn" if rank == 1 else "n", name=f"adaptive_avg_pool{rank}d")(average)
+    composite(spelled="n", name=f"adaptive_max_pool{rank}d")(largest)
+    composite(spelled="n", name=f"adaptive_max_pool{rank}d_with_indices")(both)
+    if rank == 1:
+        composite(spelled="f", name="adaptive_max_pool1d")(both)
+
+
+for _rank in (1, 2, 3):
+    _adaptive_functions(_rank)
