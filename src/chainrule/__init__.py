@@ -9,6 +9,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from chainrule.autograd import api as _api
 from chainrule.autograd import bind as _bind
 from chainrule.autograd.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
@@ -29,7 +30,7 @@ from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size
 from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
-from chainrule.ops import activation, arithmetic, blend, compare, complex, contract, conv, convert, create, distance, dropout, exponential, facts, fill, index, join, logic, loss, pad, pool, reduce, resize, rounding, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, views, methods
+from chainrule.ops import activation, arithmetic, blend, compare, complex, contract, conv, convert, create, distance, dropout, exponential, facts, fill, index, join, logic, loss, pad, pool, reduce, resize, rounding, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_inplace, views, methods
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,15 @@ _publish("f", globals())
 _SUBMODULES = frozenset((
     "autograd", "fft", "func", "linalg", "nn", "optim", "overrides", "random", "return_types", "special", "testing", "utils",
 ))  # fmt: skip
+
+
+def _batched(fn: _Any, cotangents: list[_Any]) -> _Any:
+    """The first batched gradient loads the transforms, which put their vmap in this place."""
+    _importlib.import_module(f"{__name__}.func")
+    return _api.BATCHED[0](fn, cotangents)
+
+
+_api.BATCHED.append(_batched)
 
 
 def __getattr__(name: str) -> _Any:

@@ -10,12 +10,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.forward import set_tangent
 from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.sites import describe
-from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
+from chainrule.core.tensor import Extra, LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
@@ -317,4 +318,7 @@ def rewrap(node: Any, raw: Any, index: int | None, store: Store | None = None) -
     t.store = store
     if index is not None:
         t.edge = Port(node, index) if node.outputs > 1 else node
+        kept = node.__dict__.get("tangents")
+        if kept is not None and index in kept and (kept[index][0] > 0 or here().dual >= 0):
+            set_tangent(t, kept[index][1], kept[index][0])
     return t
