@@ -36,7 +36,9 @@ from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
 
 __all__ = ["bind", "operator", "rebind", "source"]
 
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+F32, F64, BOOL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
+REALS = frozenset((int, float))
+BOUNDS = REALS | {type(None)}
 
 
 def as_raw(r: Any) -> Any:
@@ -45,7 +47,7 @@ def as_raw(r: Any) -> Any:
 
 
 _COMMON: dict[str, Any] = {
-    "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
+    "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "REALS": REALS, "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
     "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
     "refresh": refresh, "tick": tick, "cut_here": cut_here,
@@ -88,8 +90,8 @@ def _public_source(op: Op) -> str:
 
 
 def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
-    number = op.inputs[-1] if _ends_in_number(op) else None
-    tensors = [n for n in op.inputs if n != number]
+    numbers = _numbers(op)
+    tensors = [n for n in op.inputs if n not in numbers]
     odd = ["LISTENING", *(["out is not None"] if has_out else [])]
     odd += ["dtype is not None"] if "dtype" in op.params else []
     odd += [
@@ -97,17 +99,31 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
         for n in tensors
     ]
     lines = [f"    if {' or '.join(odd)}: {slow}"]
-    kinds = "".join("O" if n in op.optional else "T" for n in op.inputs)
-    if number is None:
-        return lines + _compute_lines(op, kinds, slow, "    ")
-    lines += [f"    if {number}.__class__ in PLAIN:", *_compute_lines(op, "TT", slow, "        ")]
-    lines += [f"    elif {number}.__class__ is float or {number}.__class__ is int:"]
-    return [*lines, *_compute_lines(op, "TN", slow, "        "), f"    else: {slow}", *_finish(op)]
+    kinds = _variants(op) or ["".join("O" if n in op.optional else "T" for n in op.inputs)]
+    if not numbers:
+        return lines + _compute_lines(op, kinds[0], slow, "    ")
+    given = " and ".join(f"{n}.__class__ in {'BOUNDS' if n in op.optional else 'REALS'}" for n in numbers)
+    plain = " and ".join(f"{n}.__class__ in PLAIN" for n in numbers)
+    all_tensors, with_numbers = _number_kinds(op)
+    lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ")]
+    lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ")]
+    return [*lines, f"    else: {slow}", *_finish(op)]
 
 
-def _ends_in_number(op: Op) -> bool:
-    """Is it a binary elementwise op whose second input is often a Python number?"""
-    return op.family.diagonal and len(op.inputs) == 2 and op.inputs[-1] in op.numbers
+def _numbers(op: Op) -> list[str]:
+    """The last inputs of an elementwise op, as far as they are often Python numbers; never the first input."""
+    last: list[str] = []
+    for n in reversed(op.inputs[1:] if op.family.diagonal else ()):
+        if n not in op.numbers:
+            break
+        last.insert(0, n)
+    return last
+
+
+def _number_kinds(op: Op) -> tuple[str, str]:
+    """The kinds of inputs when the numbers are tensors, and when they are numbers (or absent)."""
+    count = len(_numbers(op))
+    return "T" * len(op.inputs), "T" * (len(op.inputs) - count) + "N" * count
 
 
 def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
@@ -118,13 +134,14 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         else f"r_{n} = None if {n} is None else {n}.raw" for n in op.inputs
     ]  # fmt: skip
     is_view, promotes = op.family.is_view, op.family.diagonal
-    checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes)]
+    checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes) and n not in op.unpromoted]
     if checked and not is_view:
         first = checked[0]
         odd = ["d is not F32 and d is not F64"]
         odd += [
             f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)" for n in checked[1:]
         ]
+        odd += [f"r_{n}.dtype is not BOOL" for n in op.inputs if n in op.unpromoted]
         lines += [f"d = r_{first}.dtype", f"if {' or '.join(odd)}: {slow}"]
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
     cut = op.keyword_from
@@ -134,7 +151,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     lines.append("if r.__class__ is not ndarray: r = as_raw(r)")
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
-    return whole if kinds.endswith("N") or _ends_in_number(op) else whole + _finish(op)
+    return whole if _numbers(op) else whole + _finish(op)
 
 
 def _finish(op: Op) -> list[str]:
@@ -175,9 +192,9 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
         shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
-        params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
-        edges, inputs = tuple_text([f"e_{n}" for n in lay.ruled]), tuple_text(list(op.inputs))
-        lines += [f"    if {shapes}:", f"        node = C_{kinds}_fit.record({edges}, {inputs}, (r,), store, {params})", "    else:"]
+        fitted = [line.replace(f"new(C_{kinds})", f"new(C_{kinds}_fit)") for line in body if "node.saved" not in line]
+        fitted += [f"node.saved = {tuple_text(Layout(op, kinds, True).saved('r_'))}"]
+        lines += [f"    if {shapes}:", *("        " + line for line in fitted), "    else:"]
         lines += ["        " + line for line in body]
     else:
         lines += ["    " + line for line in body]
@@ -304,8 +321,9 @@ def _variants(op: Op) -> list[str]:
         return ["V"]
     if not op.pulls or op.variadic or (op.outs is not None and not op.family.is_view):
         return []
-    main = "".join("O" if n in op.optional else "T" for n in op.inputs)
-    return [main, "TN"] if _ends_in_number(op) else [main]
+    if _numbers(op):
+        return list(_number_kinds(op))
+    return ["".join("O" if n in op.optional else "T" for n in op.inputs)]
 
 
 set_binder(bind)

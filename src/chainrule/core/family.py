@@ -88,13 +88,27 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     if have == shape:
         return g
     lead = len(have) - len(shape)
-    ones = tuple(lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1)
+    if lead == 1 and len(have) == 2 and have[1] == shape[0] and g.__class__ is np.ndarray and g.dtype.kind == "f":
+        return column_sums(g)
+    axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1])
     if isinstance(g, Tensor):
-        g = call("sum", g, dim=(*range(lead), *ones)) if lead or ones else g
-        return call("reshape", g, shape=shape)
-    if lead or ones:
-        g = g.sum((*range(lead), *ones))
-    return np.reshape(g, shape)
+        g = call("sum", g, dim=axes) if axes else g
+        return call("view", g, shape=shape)
+    return np.reshape(np.add.reduce(g, axes, g.dtype) if axes else g, shape)
+
+
+_ones: dict[tuple[int, np.dtype[Any]], Any] = {}
+
+
+def column_sums(g: Any) -> Any:
+    """Sums down the columns of a matrix: BLAS needs a third of the time of NumPy's reduction."""
+    n = len(g)
+    if n > 4096 or g.dtype.itemsize < 4:
+        return np.add.reduce(g, 0, np.float32).astype(g.dtype) if g.dtype.itemsize < 4 else np.add.reduce(g, 0)
+    ones = _ones.get((n, g.dtype))
+    if ones is None:
+        ones = _ones[n, g.dtype] = np.ones(n, g.dtype)
+    return ones.dot(g)
 
 
 _NATIVE = frozenset(("none", "compare", "native"))
@@ -136,6 +150,14 @@ class Elementwise(Family):
 
     def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raws = self.prepare(op, inputs, params)
+        meta = next((r for r in raws if isinstance(r, np.ndarray) and r.__class__ is not np.ndarray), None)
+        if meta is None:
+            return self._run(xp, op, raws, inputs, params)
+        one = self._run(xp, op, tuple([_one_element(r) for r in raws]), inputs, params)
+        shape = np.broadcast_shapes(*(r.shape for r in raws if isinstance(r, np.ndarray)))
+        return np.empty_like(meta, one.dtype, shape=None if shape == meta.shape else shape)
+
+    def _run(self, xp: Any, op: Op, raws: tuple[Any, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if op.promote in _NATIVE:
             return op.run(xp, raws, params)
         narrow = next((r.dtype for r in raws if r is not None and r.dtype in dtypes.NARROW), None)
@@ -147,11 +169,18 @@ class Elementwise(Family):
         return result.astype(narrow) if result.dtype == np.float32 else result
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+        if g.__class__ is np.ndarray and g.shape == shape and g.dtype is dtype.numpy:
+            return g
         return cast(sum_to(g, shape), dtype)
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
         return op.call(tuple(front(v, rank) if b else v for v, b in zip(values, batched)), params)
+
+
+def _one_element(r: Any) -> Any:
+    """Something with elements, few, in the place of an array without."""
+    return np.ones((1,) * r.ndim, r.dtype.type) if isinstance(r, np.ndarray) else r
 
 
 def is_number(t: Any) -> bool:

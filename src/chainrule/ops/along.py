@@ -23,6 +23,7 @@ __all__ = [
     "unfolded",
 ]  # fmt: skip
 
+SCALARS = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 
 
@@ -34,6 +35,8 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
         axes = normalize_dims(dim, rank)
     except TypeError:
         raise TypeError(f"argument 'dim' must be int or tuple of ints, not {type(dim).__name__}") from None
+    if not rank:
+        return ()
     return axes if axes or isinstance(dim, int) else tuple(range(rank))
 
 
@@ -62,15 +65,20 @@ def restored(x: Any, shape: tuple[int, ...], dim: Any) -> Any:
     return x if tuple(x.shape) == want else call("view", x, shape=want)
 
 
+_STILL = [(0,) * rank for rank in range(65)]  # strides that never move
+
+
 def unfolded(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
     """Undo a fold's change of shape: the folded axes back, at full size.
 
     On arrays the result is g's own memory, seen with stride 0: consumers broadcast over it, and nothing is copied.
     """
+    if dim is None and g.__class__ in SCALARS:
+        return np.ndarray(shape, g.dtype, g, 0, _STILL[len(shape)])
     if isinstance(g, Tensor):
         return call("expand", restored(g, shape, dim), size=tuple(shape))
     if not np.ndim(g):
-        return np.ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
+        return np.broadcast_to(g, shape)
     return np.broadcast_to(np.reshape(g, kept(shape, dim)), shape)
 
 
