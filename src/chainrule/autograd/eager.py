@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
-from chainrule.autograd.node import Node, accumulator
+from chainrule.autograd.node import Node, accumulator, node_of
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
@@ -21,6 +21,7 @@ from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.core.ambient import Ambient, here
 from chainrule.core.family import is_number
+from chainrule.core.dtype import FLOAT
 from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
@@ -50,7 +51,17 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
     _record_or_cut(op, inputs, params, outs, state, level)
     if forward.active(inputs):
         forward.push_outputs(op, inputs, params, outs)
+        _keep_tangents(op, outs)
     return outs[0] if op.outs is None else return_type(op.name, op.outs, outs)
+
+
+def _keep_tangents(op: Op, outs: list[Tensor]) -> None:
+    """A node that keeps its outputs as arrays keeps their tangents beside them, for forward mode over reverse mode."""
+    carriers = outs if op.outs == "many" else [outs[i] for i in op.differentiable]
+    for at, t in enumerate(carriers):
+        node = node_of(t.edge)
+        if node is not None and forward.tangent_of(t) is not None and t.extra is not None:
+            node.__dict__.setdefault("tangents", {})[at] = t.extra.tangent
 
 
 def fresh_array(r: Any) -> Tensor:
@@ -187,6 +198,7 @@ def eager_inplace(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], level
     target: Tensor = inputs[0]
     state = here()
     recording = state.grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
+    recording = recording and target.dtype.category >= FLOAT
     check_writable(target, recording, op.name + "_")
     dual = forward.active(inputs)
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
