@@ -158,12 +158,16 @@ class AccumulateGrad(Node):
         return [(self.variable.shape, self.variable.dtype)]
 
     def pull(self, g: Any) -> tuple[Any, ...]:
+        if self.variable.edge is None:
+            return ()  # requires_grad_(False) since the graph was made
         accumulate(self.variable, g)
         if self.hooks is not None:
             self.report()
         return ()
 
     def pull_graph(self, g: Any) -> tuple[Any, ...]:
+        if self.variable.edge is None:
+            return ()
         accumulate_graph(self.variable, g)
         if self.hooks is not None:
             self.report()

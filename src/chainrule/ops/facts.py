@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
@@ -13,7 +12,6 @@ from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.dtype import FLOAT
-from chainrule.core.printing import tensor_text
 from chainrule.core.public import method
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
 from weakref import ref
@@ -63,6 +61,8 @@ Tensor.requires_grad = property(_requires_grad, _set_requires_grad)  # type: ign
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Start (or stop) recording operations on this leaf."""
+    if requires_grad and self.dtype.category < FLOAT:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad  # type: ignore[attr-defined]
     return self
 
@@ -199,37 +199,6 @@ def _version(self: Tensor) -> int:
 
 
 @method
-def item(self: Tensor) -> Any:
-    """The one element, as a Python number."""
-    if self.raw.size != 1:
-        raise RuntimeError(f"a Tensor with {self.raw.size} elements cannot be converted to Scalar")
-    value = self.raw.item()
-    return float(value) if self.raw.dtype.kind == "V" else value
-
-
-@method
-def tolist(self: Tensor) -> Any:
-    """The elements, as nested Python lists."""
-    raw = self.raw.astype(np.float32) if self.raw.dtype.kind == "V" else self.raw
-    return raw.tolist()
-
-
-@method
-def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    fn = self.grad_fn  # type: ignore[attr-defined]
-    meta = self.raw.__class__ is not np.ndarray
-    return tensor_text(
-        None if meta else self.raw,
-        contents=tensor_contents,
-        size=tuple(self.shape) if meta else None,
-        dtype_name=self.dtype.name,
-        device="meta" if meta else None,
-        grad_fn=None if fn is None else fn.name(),
-        requires_grad=self.requires_grad,  # type: ignore[attr-defined]
-    )
-
-
-@method
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or one entry of it."""
     return self.shape if dim is None else self.shape[dim]
@@ -239,12 +208,6 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 def dim(self: Tensor) -> int:
     """The number of axes."""
     return self.ndim
-
-
-@method
-def numel(self: Tensor) -> int:
-    """The number of elements."""
-    return self.shape.numel()
 
 
 @method
