@@ -71,7 +71,7 @@ def replain(op: Op, given: dict[str, Any]) -> Any:
     notes = op.forward.__annotations__
     for at, name in enumerate(op.params):
         if notes.get(name) == "int":
-            given[name] = as_int(op.name, name, at + 1, given[name])
+            given[name] = as_int(op.name, name, at, given[name])
     return op.fn.public(**given)
 
 

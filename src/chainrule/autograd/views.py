@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.node import SINK, Freed, Node, accumulator, hooks_of, tick
-from chainrule.core.ambient import swapped
 from chainrule.autograd.saved import freed
+from chainrule.backends.cpu import memory
+from chainrule.core.ambient import swapped
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
+from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
 
@@ -90,9 +92,10 @@ class AsStridedBackward0(Node):
 class CopySlices(Node):
     """An in-place op on a view, seen from the base: the rest passes through, the slice goes through the op."""
 
-    __slots__ = ("chain",)
+    __slots__ = ("chain", "strides")
 
     chain: tuple[Any, ...]
+    strides: tuple[int, ...] | None  # how the base lies in memory, unless it is contiguous
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -109,14 +112,14 @@ class CopySlices(Node):
     def pull(self, g: Any) -> tuple[Any, ...]:
         if not isinstance(g, np.ndarray):
             return self.pull_graph(g)
-        g = g.copy()
+        g = g.copy() if self.strides is None else memory.relaid(g, self.strides)
         window = replay(self.chain, g)
         first, *rest = self.fn.pull(window.copy())
         window[...] = 0 if first is None else first
         return (g, *rest)
 
     def pull_graph(self, g: Any) -> tuple[Any, ...]:
-        window = replay(self.chain, g)
+        window = replay(self.chain, in_order(g, self.strides))
         first, *rest = self.fn.pull_graph(window) if isinstance(g, Tensor) and self._on_tensors(g) else self.fn.pull(window)
         inside = scatter_back(self.chain, call("ones_like", window)) != 0
         g = call("where", inside, call("zeros_like", g), g)
@@ -125,6 +128,26 @@ class CopySlices(Node):
     def _on_tensors(self, g: Any) -> bool:
         level = self.__dict__.get("level")
         return level is None or getattr(g, "level", None) is level
+
+
+def in_order(g: Any, strides: tuple[int, ...] | None) -> Any:
+    """A cotangent whose axes lie in memory as those of the base do, so that its view ops work on it."""
+    if strides is None:
+        return g.contiguous()
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    back = tuple([order.index(axis) for axis in range(len(order))])
+    return g.permute(tuple(order)).contiguous().permute(back)
+
+
+def chain_of(v: View, t: Tensor) -> tuple[Any, ...]:
+    """The steps from the base to `t`: one of any shape and steps, if the base's geometry changed in place since."""
+    extra = v.base.extra
+    if extra is not None and v.version < extra.turned and isinstance(t.raw, np.ndarray):
+        raw = v.base.raw
+        origin = (raw.shape, memory.element_strides(raw), memory.offset_of(raw))
+        here_now = {"size": t.raw.shape, "stride": memory.element_strides(t.raw), "storage_offset": memory.offset_of(t.raw)}
+        v.chain = ((REGISTRY["as_strided"], {**here_now, "origin": origin}, raw.shape),)
+    return v.chain
 
 
 def refresh(t: Tensor) -> None:
@@ -143,14 +166,15 @@ def derive(t: Tensor) -> None:
     """Set the view's edge: straight to its base."""
     v = t.viewed
     assert v is not None and t.store is not None
+    chain = chain_of(v, t)
     if REPLAY[0]:
         with swapped(grad=True):
-            t.edge, v.version = replay(v.chain, v.base).edge, t.store.version
+            t.edge, v.version = replay(chain, v.base).edge, t.store.version
         return
     node = _new(AsStridedBackward0)
     edge = v.base.edge
     node.edges = (accumulator(v.base) if edge is LEAF else edge,)
-    node.chain, node.saved, node.checks, node.hooks = v.chain, (), None, None
+    node.chain, node.saved, node.checks, node.hooks = chain, (), None, None
     node.code, node.lasti = here_in_user_code()
     node.key = tick()
     t.edge, v.version = node, t.store.version
@@ -211,7 +235,10 @@ def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     below = base.edge
     through = _new(CopySlices)
     through.edges = (accumulator(base) if below is LEAF else below, *node.edges[1:])
-    through.chain, through.saved, through.checks, through.hooks = v.chain, (node,), None, None
+    through.chain, through.saved, through.checks, through.hooks = chain_of(v, t), (node,), None, None
+    raw = base.raw
+    plain = not isinstance(raw, np.ndarray) or raw.flags.c_contiguous
+    through.strides = None if plain else memory.element_strides(raw)
     through.code, through.lasti, through.key = node.code, node.lasti, tick()
     if "level" in node.__dict__:
         through.__dict__["level"] = node.__dict__["level"]

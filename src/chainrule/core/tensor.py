@@ -74,7 +74,7 @@ class Cut:
 class Extra:
     """What only few tensors have."""
 
-    __slots__ = ("accumulator", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent")
+    __slots__ = ("accumulator", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent", "turned")
 
     def __init__(self) -> None:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
@@ -85,6 +85,7 @@ class Extra:
         self.post_hooks: dict[int, Any] | None = None  # register_post_accumulate_grad_hook
         self.retained = False  # retain_grad() was called on a non-leaf
         self.tangent: tuple[int, Tensor] | None = None  # forward mode: (level, tangent)
+        self.turned = 0  # the version at which an in-place view op (`t_`, `squeeze_`) last changed the geometry
 
 
 class Tensor:

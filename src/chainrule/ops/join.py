@@ -64,7 +64,7 @@ def cat(xp: Any, *tensors: Array, dim: int = 0) -> Array:
 
 def _cat_legacy(xp: Any, tensors: tuple[Any, ...], dim: int) -> Any:
     if not tensors:
-        raise ValueError("expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     solid = [t for t in tensors if t.shape != (0,)]
     if any(t.ndim == 0 for t in tensors):
         at = next(i for i, t in enumerate(tensors) if t.ndim == 0)

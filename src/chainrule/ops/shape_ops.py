@@ -14,14 +14,14 @@ from chainrule.core import dtype as dtypes
 from chainrule.core.family import call, general, shape_of
 from chainrule.core.layout import contiguous_format
 from chainrule.core.op import Array
-from chainrule.core.public import composite
+from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 from chainrule.ops.join import spread, stack
 from chainrule.ops.views import (
     clone, diagonal, expand, flatten, geometry, one_of, place_diagonal, read_ints, reshape, select, slice_view,
-    transpose, unsqueeze, view_op,
+    unsqueeze, view_op,
 )  # fmt: skip
 
 __all__ = ["diag_embed", "flip", "repeat", "roll", "rot90", "tril", "triu"]
@@ -209,7 +209,10 @@ def _batch_rot90(values: Any, batched: Any, size: int, params: dict[str, Any]) -
 @general(linear=True, spelled="", name="rot90", vmap=_batch_rot90, samples=samples(real, [((2, 3),)], k=[1, 2, -1, 4], dims=[(0, 1), (1, 0)]))
 def _rot90(xp: Any, input: Array, *, k: int, dims: Shape) -> Array:
     """A plane turned by quarters."""
-    return xp.ascontiguousarray(xp.rot90(input, k, dims)) if k % 4 else input.copy("K")
+    first, second = dims
+    turned = {0: (), 1: (second,), 2: (first, second), 3: (first,)}[k % 4]
+    result = _flip.op.forward(xp, input, dims=turned) if turned else input.copy()
+    return result.swapaxes(first, second) if k % 2 else result
 
 
 _rot90.vjp(input=lambda g, k, dims: _rot90(g, k=-k, dims=dims))
@@ -551,6 +554,7 @@ def _undealt(g: Any, input_shape: Shape, groups: int) -> Any:
 
 
 channel_shuffle.vjp(input=_undealt)
+spell("native_channel_shuffle", channel_shuffle.public, "f")
 for _fn, _name in ((pixel_shuffle, "up"), (pixel_unshuffle, "down")):
     _pixels[_name].append(_fn)
 
@@ -575,14 +579,15 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    swap = indexing == "xy" and len(listed) >= 2
-    order = [1, 0, *range(2, len(listed))] if swap else list(range(len(listed)))
-    ts = [listed[i] for i in order]
-    sizes = tuple([t.numel() for t in ts])
-    grids = [
-        expand.public(view_op.public(t, (1,) * i + (sizes[i],) + (1,) * (len(ts) - i - 1)), sizes) for i, t in enumerate(ts)
-    ]
-    return tuple([transpose.public(grids[i], 0, 1) for i in order]) if swap else tuple(grids)
+    axes = list(range(len(listed)))
+    if indexing == "xy" and len(listed) >= 2:
+        axes[:2] = 1, 0
+    sizes = [0] * len(listed)
+    for axis, t in zip(axes, listed):
+        sizes[axis] = t.numel()
+    ones = (1,) * len(listed)
+    stretched = [view_op.public(t, (*ones[:axis], -1, *ones[axis + 1 :])) for axis, t in zip(axes, listed)]
+    return tuple([expand.public(t, tuple(sizes)) for t in stretched])
 
 
 @composite("f")

@@ -18,9 +18,9 @@ from chainrule.core.ambient import here
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.layout import contiguous_format, layout, preserve_format, strided
-from chainrule.core.public import method
-from chainrule.core.tensor import LEAF, Store, Tensor, fresh
-from chainrule.ops.views import alias_view, as_int, check_strided, detach, geometry, one_of, read_ints
+from chainrule.core.public import method, spell
+from chainrule.core.tensor import LEAF, Tensor, fresh
+from chainrule.ops.views import as_int, check_strided, geometry, one_of, read_ints
 
 __all__ = ["TypedStorage", "UntypedStorage", "bottom"]
 
@@ -450,6 +450,9 @@ def resize_output(out: Tensor, shape: Shape) -> None:
 
 
 Tensor._resize_output = resize_output  # type: ignore[attr-defined]
+
+
+spell("resize_as_", resize_as_, "f")
 
 
 @method

@@ -80,10 +80,11 @@ def _view_forms(input: Tensor, *shape: Any, **named: Any) -> Any:
     given = shape[0] if len(shape) == 1 else named.get("dtype")
     if isinstance(given, DType):
         return view_dtype.public(input, given)
-    sizes = one_of("view", shape, named, "shape", "size")
-    if not shape and not named:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected a shape or a dtype")
-    return view_op.public(input, read_ints("view", "size", sizes))
+    try:
+        return view_op.public(input, read_ints("view", "size", one_of("view", shape, named, "shape", "size")))
+    except TypeError as error:
+        got = ", ".join(type(each).__name__ for each in shape)
+        raise TypeError(f"view() received an invalid combination of arguments - got ({got}): {error}") from None
 
 
 def _batch_view(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -100,7 +101,7 @@ def _batch_view(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 )  # fmt: skip
 def view_op(xp: Any, input: Array, shape: Shape) -> Array:
     """The same elements in the same order, under a new shape."""
-    if input.flags.c_contiguous:
+    if input.flags.c_contiguous and shape:
         try:
             return input.reshape(shape)
         except (TypeError, ValueError):
@@ -503,7 +504,7 @@ spell("moveaxis", movedim, "fm")
 @composite(quick=True)
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two axes."""
-    return _last_two(input, "adjoint", conjugate=True)
+    return _last_two(input, "adjoint()", conjugate=True)
 
 
 def _last_two(input: Tensor, title: str, conjugate: bool = False) -> Tensor:
@@ -879,7 +880,7 @@ def _tensor_points(where: Any) -> Any:
 
 def _along(title: str, least: int, input: Tensor, where: Any, dim: int) -> tuple[Tensor, ...]:
     if input.ndim < least:
-        raise RuntimeError(f"torch.{title} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a tensor with {input.ndim} dimensions!")
+        raise RuntimeError(f"torch.{title} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
     if isinstance(where, int) and (where <= 0 or input.shape[dim] % where):
         raise RuntimeError(
             f"torch.{title} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is "

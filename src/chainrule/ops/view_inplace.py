@@ -1,0 +1,61 @@
+"""In-place forms of views: the tensor itself gets the other shape. The elements stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.autograd.eager import check_writable, wants_grad
+from chainrule.autograd.versions import touch
+from chainrule.core.ambient import here
+from chainrule.core.public import composite
+from chainrule.core.tensor import Extra, Tensor
+from chainrule.ops.views import as_strided, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
+
+__all__ = ["detach_"]
+
+
+def _turn(t: Tensor, name: str, view: Callable[..., Tensor], args: Any, named: Any) -> Tensor:
+    recording = here().grad and wants_grad(t)
+    check_writable(t, recording, name)
+    out = view(t, *args, **named)
+    if out is t:
+        return t
+    t.raw = out.raw
+    touch(t, name)
+    if t.viewed is not None and out.viewed is not None:
+        t.viewed.chain = out.viewed.chain
+        if recording:
+            t.edge, t.viewed.version = out.edge, t.store.version  # type: ignore[union-attr]
+        return t
+    t.extra = t.extra or Extra()
+    t.extra.turned = t.store.version  # type: ignore[union-attr]
+    if recording:
+        t.edge = out.edge
+    return t
+
+
+def _declare(name: str, view: Callable[..., Tensor]) -> None:
+    def inplace(self: Tensor, *args: Any, **named: Any) -> Tensor:
+        return _turn(self, name + "_", view, args, named)
+
+    inplace.__doc__ = f"`{name}`, of this tensor itself."
+    composite("fm" if name == "as_strided" else "m", name=name + "_", quick=True)(inplace)
+
+
+for _name, _view in {
+    "as_strided": as_strided, "squeeze": squeeze, "swapaxes": swapaxes, "swapdims": swapdims, "t": t.public,
+    "transpose": transpose.public, "unsqueeze": unsqueeze.public,
+}.items():  # fmt: skip
+    _declare(_name, _view)
+
+
+@composite("fm", name="detach_", quick=True)
+def detach_(input: Tensor) -> Tensor:
+    """Cut this tensor itself from the graph: it becomes a leaf."""
+    if input.viewed is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    input.edge = None
+    return input
+
+
