@@ -1,4 +1,9 @@
-"""`__torch_function__`: how subclasses and modes take part in a call."""
+"""`__torch_function__`: how subclasses and modes take part in a call.
+
+A call asks the innermost mode first, then the classes of its arguments, the most derived first. Whoever answers does so in
+the call's place. The default answer, of a subclass that defines none, computes as for plain tensors and gives the result
+the subclass.
+"""
 
 from __future__ import annotations
 
@@ -8,66 +13,127 @@ from typing import Any
 from chainrule.core.ambient import here, swapped
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["disabled", "overridden", "overriders"]
+__all__ = ["convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
 
 
 def disabled(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of classes that want none: run the function as if they were plain."""
-    with swapped(functions_off=1):
+    with swapped(functions_off=max(1, here().functions_off)):
         return func(*args, **(kwargs or {}))
+
+
+def default(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of subclasses that define none: the result takes the subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with swapped(functions_off=max(1, here().functions_off)):
+        result = func(*args, **(kwargs or {}))
+        return result if getattr(func, "__name__", "") in _UNWRAPPED else convert(result, cls)
+
+
+_UNWRAPPED = frozenset(("_base", "grad", "_grad"))
+
+
+def convert(result: Any, cls: Any) -> Any:
+    """The tensors of a result, as a subclass."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(result, (tuple, list)):
+        parts = [convert(r, cls) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def retyped(t: Tensor, cls: type) -> Any:
+    """The same tensor as an object of another class."""
+    made: Any = object.__new__(cls)
+    made.raw, made.edge, made.store = t.raw, t.edge, t.store
+    made.viewed, made.extra, made.cut = t.viewed, t.extra, t.cut
+    return made
+
+
+
+
+def _takes_part(kind: type) -> bool:
+    """Does this class override functions?"""
+    own = getattr(kind, "__torch_function__", None)
+    if own is None or kind in PLAIN:
+        return False
+    return getattr(own, "__func__", own) is not disabled
 
 
 def overriders(values: Any) -> list[Any]:
     """The values whose class overrides `__torch_function__`, most derived first, one per class."""
     found: list[Any] = []
     for value in values:
-        kind = type(value)
-        if kind in PLAIN or not hasattr(kind, "__torch_function__") or any(type(f) is kind for f in found):
+        kind = value.__class__
+        if kind in PLAIN or not _takes_part(type(value)) or any(type(f) is type(value) for f in found):
             continue
-        own = kind.__torch_function__
-        if getattr(own, "__func__", own) is getattr(Tensor.__dict__.get("__torch_function__"), "__func__", None) and not kind.__dict__.get("_subclassed", True):
-            continue
-        if own is disabled or getattr(own, "__func__", own) is disabled:
-            continue
-        at = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        at = next((i for i, f in enumerate(found) if issubclass(type(value), type(f))), len(found))
         found.insert(at, value)
     return found
 
 
+def given(params: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that differ from their defaults: what the caller may have written."""
+    return {k: v for k, v in params.items() if k not in defaults or v is not defaults[k]}
+
+
 def overridden(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> tuple[bool, Any]:
-    """Ask modes, then subclasses, whether they answer the call. (answered, result)."""
-    state = here()
-    func = op.fn.public
-    args = (inputs,) if op.variadic else inputs
-    kwargs = params if out is None else {**params, "out": out}
-    if not op.variadic and op.params[: len(op.inputs)] != op.inputs:
-        args, kwargs = (), {**dict(zip(op.inputs, inputs)), **kwargs}
-    return override(func, inputs, args, kwargs, state)
+    """Ask modes, then subclasses, whether they answer the call of an op: (answered, result)."""
+    args, kwargs = _as_written(op, inputs, params)
+    if out is not None:
+        kwargs["out"] = out
+    return override(op.fn.public, inputs, args, kwargs, here())
+
+
+def _as_written(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Arguments as a caller would write them: by position as far as that goes, defaults left out."""
+    defaults = getattr(op, "defaults", {})
+    if op.variadic:
+        return (inputs,), given(params, defaults)
+    named = {**dict(zip(op.inputs, inputs)), **given(params, defaults)}
+    cut = getattr(op, "keyword_from", len(op.inputs))
+    args = []
+    for name in op.params[:cut]:
+        if name not in named or (name in op.inputs and named[name] is None):
+            break
+        args.append(named.pop(name))
+    return tuple(args), {k: v for k, v in named.items() if v is not None or k not in op.inputs}
 
 
 def override(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: Any) -> tuple[bool, Any]:
     """The same for any public function: `values` are the arguments that may override."""
     if state.functions_off >= 2:
         return False, None
+    found: list[Any] = []
+    if state.functions_off == 0:
+        found = overriders(values)
+    types = tuple([type(v) for v in found])
     if state.modes:
-        mode = state.modes[-1]
-        types = tuple(type(v) for v in overriders(values))
         with swapped(modes=state.modes[:-1]):
-            result = mode.__torch_function__(func, types, args, kwargs)
+            result = state.modes[-1].__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return True, result
-    if state.functions_off:
-        return False, None
-    found = overriders(values)
-    types = tuple(type(v) for v in found)
     for value in found:
-        result = type(value).__torch_function__(func, types, args, kwargs)
+        result = value.__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return True, result
-    if found:
-        raise TypeError(
-            f"Multiple dispatch failed for '{getattr(func, '__name__', func)}'; all __torch_function__ handlers "
-            f"returned NotImplemented:\n\n{''.join(f'  - tensor subclass {t}' for t in types)}\n\n"
-            "For more information, try re-running with TORCH_LOGS=not_implemented"
-        )
+    if found or state.modes:
+        _nobody(func, types, state.modes)
     return False, None
+
+
+def _nobody(func: Any, types: tuple[type, ...], modes: tuple[Any, ...]) -> None:
+    asked = "".join(f"  - tensor subclass {t}\n" for t in types)
+    mode = f"  - mode object {modes[-1]!r}\n" if modes else ""
+    raise TypeError(
+        f"Multiple dispatch failed for '{_title(func)}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        f"{mode}{asked}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def _title(func: Any) -> str:
+    return f"torch.{getattr(func, '__name__', func)}"

@@ -19,6 +19,7 @@ from chainrule.autograd.door import Inplace, apply
 from chainrule.autograd.eager import attach, eager_inplace
 from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.family import call
+from chainrule.core.function_protocol import disabled
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
@@ -31,6 +32,7 @@ class Wrapped(Tensor):
     """A tensor of a grad, vjp or jvp transform: `raw` is the tensor one level below."""
 
     __slots__ = ("level",)
+    __torch_function__ = classmethod(disabled)
 
     level: Level
 
@@ -59,6 +61,7 @@ class Batched(Tensor):
     """A tensor inside vmap: `raw`, one level below, has the batch at axis 0, which this one hides."""
 
     __slots__ = ("level",)
+    __torch_function__ = classmethod(disabled)
 
     level: Vmap
 

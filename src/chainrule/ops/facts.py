@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, node_of

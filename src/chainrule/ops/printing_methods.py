@@ -1,0 +1,81 @@
+"""How a tensor shows itself: `repr`, `format`, and a table with a picture in notebooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.config import settings
+from chainrule.core.notebook import html_text
+from chainrule.core.printing import batched_text, format_scalar, grad_tracking_text, tensor_text
+from chainrule.core.public import method
+from chainrule.core.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _node_name(t: Tensor) -> str | None:
+    """The bare name of the node that made it."""
+    node = t.grad_fn  # type: ignore[attr-defined]
+    return None if node is None else node.name().rsplit("::", 1)[-1]
+
+
+def _tangent_text(t: Tensor) -> str | None:
+    if t.extra is None or t.extra.tangent is None:
+        return None
+    return repr(t.extra.tangent[1])
+
+
+def _level_text(t: Any) -> str:
+    """A tensor inside a transform shows the one it wraps."""
+    value = _shown(t.raw)
+    return batched_text(t.level.depth, 0, value) if t.level.kind == "vmap" else grad_tracking_text(t.level.depth, value)
+
+
+def _shown(t: Any, contents: str | None = None) -> str:
+    if isinstance(t.raw, Tensor):
+        return _level_text(t)
+    meta = t.raw.__class__ is not np.ndarray
+    kind = type(t)
+    plain = kind is Tensor or getattr(kind, "__torch_function__", None) is None or kind.__name__ == "Parameter"
+    return tensor_text(
+        None if meta else t.raw,
+        prefix="tensor(" if plain else kind.__name__ + "(",
+        contents=contents,
+        size=tuple(t.shape) if meta else None,
+        dtype_name=t.dtype.name,
+        default_dtype=settings.default_dtype.name,
+        device="meta" if meta else None,
+        grad_fn=_node_name(t),
+        requires_grad=t.requires_grad,
+        tangent=_tangent_text(t),
+    )
+
+
+@method
+def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    return _shown(self, tensor_contents)
+
+
+@method
+def __format__(self: Tensor, format_spec: str) -> str:
+    if type(self) is Tensor and self.raw.__class__ is np.ndarray and self.raw.ndim == 0:
+        return format_scalar(self.raw, format_spec)
+    return object.__format__(self, format_spec)
+
+
+@method
+def _repr_html_(self: Tensor) -> str:
+    """A table of facts and a picture, for notebooks."""
+    raw = self.raw
+    plain = raw.__class__ is np.ndarray
+    return html_text(
+        raw if plain else None,
+        title=type(self).__name__,
+        size=None if plain else tuple(self.shape),
+        dtype_name=self.dtype.name,
+        device=str(self.device),
+        grad_fn=_node_name(self),
+        requires_grad=self.requires_grad,  # type: ignore[attr-defined]
+    )

@@ -1,0 +1,373 @@
+"""Tensors as Python objects: as numbers, as sequences, as arrays of others, copied and pickled, subclassed."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chainrule.autograd.versions import store_of
+from chainrule.core.dtype import bool_
+from chainrule.core.family import call
+from chainrule.core.function_protocol import default, retyped
+from chainrule.core.public import method, spell
+from chainrule.core.tensor import CPU, LEAF, Tensor
+from chainrule.ops.create import made, shared
+
+__all__ = ["concrete"]
+
+
+def concrete(t: Any, what: str) -> Any:
+    """The array under a tensor: under a transform's tensors too, but not where every example has its own value."""
+    while isinstance(t.raw, Tensor):
+        if t.level.kind == "vmap":
+            _refuse_batched(what)
+        t = t.raw
+    if t.raw.__class__ is not np.ndarray:
+        _refuse_meta(what)
+    return t.raw
+
+
+def _refuse_batched(what: str) -> NoReturn:
+    if what == "bool":
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+            "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+        )
+    raise RuntimeError(
+        f"vmap: It looks like you're calling .{what}() on a Tensor. We don't support vmap over calling .{what}() on a Tensor, "
+        "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+        "internals, please file a bug report."
+    )
+
+
+def _refuse_meta(what: str) -> NoReturn:
+    if what == "numpy":
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if what == "tolist":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+
+
+# ------------------------------------------------------------------------------------------------------- as a number
+
+
+@method
+def item(self: Tensor) -> Any:
+    """The one element, as a Python number."""
+    raw = self.raw
+    if raw.__class__ is not np.ndarray:
+        if self.numel() == 1:  # type: ignore[attr-defined]
+            raw = concrete(self, "item")
+        else:
+            _refuse_many(self)
+    if raw.size != 1:
+        _refuse_many(self)
+    value = raw.item()
+    return float(value) if raw.dtype.kind == "V" else value
+
+
+def _refuse_many(t: Tensor) -> NoReturn:
+    raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")  # type: ignore[attr-defined]
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements, as nested Python lists."""
+    raw = concrete(self, "tolist")
+    return (raw.astype(np.float32) if raw.dtype.kind == "V" else raw).tolist()
+
+
+def _scalar(t: Tensor) -> Any:
+    if t.numel() != 1:  # type: ignore[attr-defined]
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if t.edge is not None:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return t.item()  # type: ignore[attr-defined]
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    raw = self.raw
+    if raw.__class__ is not np.ndarray:
+        count = self.numel()  # type: ignore[attr-defined]
+        raw = concrete(self, "bool") if count == 1 else np.empty(count)
+    if raw.size != 1:
+        values = "no values" if raw.size == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
+    return bool(raw.item())
+
+
+@method
+def __int__(self: Tensor) -> int:
+    return int(_scalar(self))
+
+
+@method
+def __float__(self: Tensor) -> float:
+    return float(_scalar(self))
+
+
+@method
+def __complex__(self: Tensor) -> complex:
+    return complex(_scalar(self))
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self.dtype.category > 1 or self.numel() != 1:  # type: ignore[attr-defined]
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())  # type: ignore[attr-defined]
+
+
+# ----------------------------------------------------------------------------------------------------- as a sequence
+
+
+@method
+def __len__(self: Tensor) -> int:
+    shape = self.shape
+    if not shape:
+        raise TypeError("len() of a 0-d tensor")
+    return shape[0]
+
+
+@method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if not self.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))  # type: ignore[attr-defined, no-any-return]
+
+
+@method
+def __reversed__(self: Tensor) -> Tensor:
+    return self if not self.shape else self.flip(0)  # type: ignore[attr-defined, no-any-return]
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex, np.number)):
+        return bool((self == element).any().item())  # type: ignore[attr-defined]
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+# -------------------------------------------------------------------------------------------------------- as an array
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """An array over the tensor's memory; `force` detaches and copies as far as needed."""
+    if force:
+        return self.detach().cpu().numpy()  # type: ignore[attr-defined]
+    raw = concrete(self, "numpy")
+    if self.requires_grad:  # type: ignore[attr-defined]
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if raw.dtype.kind == "V" or raw.dtype.name == "bfloat16":
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
+    store_of(self)
+    return raw.view()
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    array = self.numpy()  # type: ignore[attr-defined]
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    array = np.asarray(array)
+    return made(array.astype(np.uint8) if array.dtype == bool_.numpy else array)
+
+
+# ------------------------------------------------------------------------------------------------------------- DLPack
+
+
+@method
+def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    if self.requires_grad:  # type: ignore[attr-defined]
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and stream != -1:
+        raise BufferError("stream should be None on cpu.")
+    if self.device is not CPU:
+        raise BufferError(f"Unsupported device type {self.device.type}.")
+    return concrete(self, "numpy").__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+@method
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    if self.device is not CPU:
+        raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
+    return (1, 0)  # kDLCPU
+
+
+class _Capsule:
+    """An old-style DLPack capsule with the methods of an exporting object."""
+
+    __slots__ = ("capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        ext_tensor = _Capsule(ext_tensor)
+    if isinstance(ext_tensor, Tensor):
+        ext_tensor.__dlpack__()  # type: ignore[attr-defined]
+        t = made(ext_tensor.raw.view())
+        t.store = store_of(ext_tensor)
+    else:
+        t = made(shared(_writable(np.from_dlpack(ext_tensor))))
+    if device is not None:
+        t = t.to(device)  # type: ignore[attr-defined]
+    return t.clone() if copy else t  # type: ignore[attr-defined, no-any-return]
+
+
+def _writable(array: Any) -> Any:
+    """NumPy marks imports without a version read-only although their memory is not."""
+    if not array.flags.writeable:
+        try:
+            array.flags.writeable = True
+        except ValueError:
+            pass
+    return array
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+    return tensor.__dlpack__()  # type: ignore[attr-defined]
+
+
+spell("from_dlpack", from_dlpack, "f")
+spell("to_dlpack", to_dlpack, "f")
+
+
+# -------------------------------------------------------------------------------------------------- copied and pickled
+
+
+@method
+def __copy__(self: Tensor) -> Tensor:
+    twin = retyped(self.detach(), type(self))  # type: ignore[attr-defined]
+    twin.viewed = None
+    twin.edge = LEAF if self.requires_grad else None  # type: ignore[attr-defined]
+    twin.__dict__.update(self.__dict__)
+    return twin  # type: ignore[no-any-return]
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if not self.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    twin = retyped(made(self.raw.copy("K") if isinstance(self.raw, np.ndarray) else self.raw.clone()), type(self))
+    memo[id(self)] = twin
+    twin.edge = self.edge
+    if self.extra is not None and self.extra.grad is not None:
+        twin.grad = copy.deepcopy(self.extra.grad, memo)
+    twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return twin  # type: ignore[no-any-return]
+
+
+def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
+    """A tensor from what `pickle` kept of it."""
+    t = retyped(made(array.view(np.dtype(dtype_name)) if dtype_name else array), cls)
+    t.edge = LEAF if requires_grad else None
+    if state:
+        t.__dict__.update(state)
+    return t  # type: ignore[no-any-return]
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+    raw = concrete(self, "tolist")
+    odd = raw.dtype.isbuiltin != 1  # bfloat16: its bits travel as integers
+    array = np.ascontiguousarray(raw).view(np.uint16).reshape(raw.shape) if odd else raw
+    state = self.__dict__ or None
+    return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)  # type: ignore[attr-defined]
+
+
+# --------------------------------------------------------------------------------------------------------- subclassed
+
+
+@method
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The same tensor as an object of a subclass; gradients flow through."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a type deriving from Tensor, but got {cls!r}")
+    return retyped(call("alias", self), cls)
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
+    """An object of a subclass over the memory of `data`, with no history."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
+    if options.pop("dispatch_sizes_strides_policy", None) or options.pop("dispatch_device", None):
+        raise NotImplementedError("_make_subclass(): subclasses here do not answer for sizes, strides or devices")
+    t = retyped(data.detach(), cls)  # type: ignore[attr-defined]
+    t.viewed = None
+    if require_grad:
+        t.requires_grad = True
+    return t
+
+
+def _make_subclass_of(*args: Any, **options: Any) -> Any:
+    """`Tensor._make_subclass(cls, data, require_grad)`."""
+    return _make_subclass(*args, **options)
+
+
+Tensor._make_subclass = staticmethod(_make_subclass_of)  # type: ignore[attr-defined]
+Tensor.__torch_function__ = classmethod(default)  # type: ignore[attr-defined]
+
+
+@method
+def __dir__(self: Tensor) -> list[str]:
+    return sorted({*dir(type(self)), *self.__dict__})
+
+
+def is_tensor(obj: Any, /) -> bool:
+    """Is this a tensor?"""
+    return isinstance(obj, Tensor)
+
+
+spell("is_tensor", is_tensor, "f")
+
+
+@method
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return self.shape.numel()
+
+
+def _numel(input: Tensor) -> int:
+    """The number of elements."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input.numel()  # type: ignore[attr-defined, no-any-return]
+
+
+spell("numel", _numel, "f")
+spell("nelement", numel, "m")
