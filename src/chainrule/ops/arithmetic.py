@@ -56,7 +56,9 @@ def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def times(x: Any, alpha: Any) -> Any:
     """An array times a Python number, in the array's dtype: integers wrap around."""
-    return x * alpha if x.dtype.kind in "fc" else x * np.asarray(alpha).astype(x.dtype)
+    if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind in "fc":
+        return x * alpha
+    return x * np.asarray(alpha).astype(x.dtype)
 
 
 @elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha)

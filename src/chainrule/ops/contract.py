@@ -598,16 +598,21 @@ def _to_weight(g: Any, x: Any) -> Any:
 def _linear_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     bias, x, weight = values if len(values) == 3 else (None, *values)
     marks = batched if len(values) == 3 else (False, *batched)
-    out = matmul(x, flipped(weight)) if marks[2] and rank_of(x) - marks[1] > 1 else _linear_over_batch(x, weight, marks)
+    out = _linear_over_batch(x, weight, rank_of(x) - marks[1], marks)
     if bias is None:
         return out
+    if not any(marks[1:]):
+        out = out.unsqueeze(0)
     return out + (front(bias, rank_of(out) - 1) if marks[0] else bias)
 
 
-def _linear_over_batch(x: Any, weight: Any, marks: Any) -> Any:
+def _linear_over_batch(x: Any, weight: Any, rank: int, marks: Any) -> Any:
+    """Examples of a linear map, where `rank` is the rank of one example's input."""
     if not marks[2]:
         return matmul(x, flipped(weight))
-    return matmul(weight, x.unsqueeze(-1)).squeeze(-1) if marks[1] else matmul(weight, x)
+    rows = x if rank > 1 else x.unsqueeze(-2)
+    out = matmul(rows, front(flipped(weight), max(rank, 2)))
+    return out if rank > 1 else out.squeeze(-2)
 
 
 _linear_facts: dict[str, Any] = {"check": _linear_dtypes, "vmap": _linear_batch, "spelled": ""}

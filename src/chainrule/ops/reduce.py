@@ -128,7 +128,16 @@ def nanmean(
     return into("nanmean", total / known, out, (input,))  # type: ignore[no-any-return]
 
 
-@reduction(overload="dim", samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]))
+def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Over all axes of each example: one axis of all its elements. (The axis of others is the family's to shift.)"""
+    (x,) = values
+    if params["dim"] is not None:
+        return None
+    out = prod(x.reshape((size, -1) if x.numel() else (size, 0)), 1, dtype=params["dtype"])
+    return out.reshape((size, *(1,) * (rank_of(x) - 1))) if params["keepdim"] else out
+
+
+@reduction(overload="dim", vmap=_prod_batch, samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]))
 def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Product over one axis, or over all."""
     if dim is not None and not isinstance(dim, int):

@@ -400,7 +400,7 @@ def _dim_moved(op: Any) -> Any:
 _late: dict[str, list[Any]] = {name: [] for name in ("select", "slice", "diagonal")}
 
 
-@general(linear=True, vmap=_dim_moved(_late["select"]), samples=samples(real, [((3, 4), (4,))], dim=[0], index=[1, -1]))
+@general(vmap=_dim_moved(_late["select"]), samples=samples(real, [((3, 4), (4,))], dim=[0], index=[1, -1]))
 def select_scatter(xp: Any, input: Array, src: Array, dim: int, index: int) -> Array:
     """A copy with `src` in the place that `select` would show."""
     return _scattered(input, src, lambda w: select.op.forward(xp, w, dim, index))
@@ -416,7 +416,7 @@ def _zeros(g: Any, shape: Shape) -> Any:
     return g.new_zeros(shape) if isinstance(g, Tensor) else np.zeros(shape, g.dtype)
 
 
-@general(linear=True, vmap=_dim_moved(_late["slice"]), samples=samples(real, [((4, 3), (2, 3))], dim=[0], start=[1], end=[3]))
+@general(vmap=_dim_moved(_late["slice"]), samples=samples(real, [((4, 3), (2, 3))], dim=[0], start=[1], end=[3]))
 def slice_scatter(xp: Any, input: Array, src: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
     """A copy with `src` in the place that a slice would show."""
     return _scattered(input, src, lambda w: slice_view.op.forward(xp, w, dim, start, end, step))
@@ -428,7 +428,7 @@ slice_scatter.vjp(
 )
 
 
-@general(linear=True, vmap=_dim_moved(_late["diagonal"]), samples=samples(real, [((3, 4), (3,))], offset=[0, 1]))
+@general(vmap=_dim_moved(_late["diagonal"]), samples=samples(real, [((3, 4), (3,))], offset=[0, 1]))
 def diagonal_scatter(xp: Any, input: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """A copy with `src` on the diagonals."""
     return _scattered(input, src, lambda w: diagonal.op.forward(xp, w, offset, dim1, dim2))
@@ -442,7 +442,7 @@ for _fn, _name in ((select_scatter, "select"), (slice_scatter, "slice"), (diagon
     _late[_name].append(_fn)
 
 
-@general(linear=True, spelled="", name="as_strided_scatter")
+@general(spelled="", name="as_strided_scatter")
 def _as_strided_scatter(xp: Any, input: Array, src: Array, *, size: Shape, stride: Shape, offset: int, origin: Any) -> Array:
     """A copy, at the same steps, with `src` where `as_strided` would look."""
     whole = memory.relaid(input, origin[1])
