@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,11 +36,28 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+class _Opened(threading.local):
+    """Levels that this thread opened inside a transform, innermost last: there a level is an interpreter."""
+
+    def __init__(self) -> None:
+        self.levels: list[Any] = []
+
+
+_opened = _Opened()
+LEVELS: list[Callable[[], Any]] = []  # makes such an interpreter; put here by func.forward
+
+
 def enter_dual_level() -> int:
     """Open a level; only one can be open."""
-    if here().dual >= 0:
+    state = here()
+    if state.dual >= 0 and not (state.stack and state.stack[-1] not in _opened.levels):
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    put(here().but(dual=0))
+    if state.stack:
+        level = LEVELS[0]()
+        _opened.levels.append(level)
+        put(level._inside)
+    else:
+        put(state.but(dual=0))
     return 0
 
 
@@ -51,6 +70,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
+    if _opened.levels:
+        put(_opened.levels.pop().before)
+        return
     put(here().but(dual=-1))
     forward.drop_tangents()
 
@@ -100,6 +122,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
     _check_pair(tensor, tangent)
+    if _opened.levels:
+        inner = _opened.levels[-1]
+        wrapped: Tensor = inner.wrap(tensor)
+        forward.set_tangent(wrapped, inner.wrap(tangent), inner.depth)
+        return wrapped
     with swapped(forward_grad=False):
         dual: Tensor = tensor.view_as(tensor)  # type: ignore[attr-defined]
         fitting = tangent if _same_layout(tensor, tangent) else _laid_out(tensor, tangent)
@@ -160,5 +187,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
     tangent = forward.tangent_of(tensor) if here().forward_grad or not here().inference else None
+    if _opened.levels:
+        inner = _opened.levels[-1]
+        return UnpackedDualTensor(inner.lower(tensor), None if tangent is None else inner.lower(tangent))
     with swapped(forward_grad=False):
         return UnpackedDualTensor(tensor.view_as(tensor), tangent)  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chainrule.autograd import forward_ad
 from chainrule.autograd.forward import set_tangent, tangent_of
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
@@ -95,3 +96,11 @@ def _tangent(level: Level, out: Tensor, value: Tensor, strict: bool) -> Tensor:
             )
         return call("zeros_like", value)  # type: ignore[no-any-return]
     return level.lower(tangent)  # type: ignore[no-any-return]
+
+
+def _opened() -> Level:
+    """The level of a `forward_ad.dual_level()` that is entered inside another transform."""
+    return Level(grad=False, dual=True)
+
+
+forward_ad.LEVELS[:] = [_opened]
