@@ -111,9 +111,10 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
 
 
 def _numbers(op: Op) -> list[str]:
-    """The last inputs of an elementwise op, as far as they are often Python numbers; never the first input."""
+    """The last inputs of an elementwise op, as far as they may be Python numbers and a tensor before them says the dtype."""
+    first = next((at for at, n in enumerate(op.inputs) if n not in op.unpromoted), 0)
     last: list[str] = []
-    for n in reversed(op.inputs[1:] if op.family.diagonal else ()):
+    for n in reversed(op.inputs[first + 1 :] if op.family.diagonal else ()):
         if n not in op.numbers:
             break
         last.insert(0, n)

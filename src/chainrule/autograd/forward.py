@@ -12,7 +12,7 @@ from typing import Any
 from weakref import ref
 
 from chainrule.autograd.engine import run
-from chainrule.autograd.node import AccumulateGrad, Freed, accumulator
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, node_of
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op
@@ -53,6 +53,9 @@ def drop_tangents() -> None:
         if t is not None and t.extra is not None:
             t.extra.tangent = None
     _duals.clear()
+    for kept in _kept_tangents:
+        kept.clear()
+    _kept_tangents.clear()
 
 
 def primal(t: Any) -> Any:
@@ -74,6 +77,20 @@ def push_outputs(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: 
     for t, tangent in zip(outs, tangents):
         if tangent is not None and (t.dtype.is_floating_point or t.dtype.is_complex):
             set_tangent(t, tangent, level)
+    if level == 0 and outs:
+        _keep_with_node(outs)
+
+
+def _keep_with_node(outs: list[Tensor]) -> None:
+    """A node that kept its outputs keeps their tangents, for a backward that is itself differentiated forwards."""
+    node = node_of(outs[0].edge)
+    if isinstance(node, Node) and not isinstance(node, AccumulateGrad):
+        kept = {id(t.raw): t.extra.tangent for t in outs if t.extra is not None and t.extra.tangent is not None}
+        node.__dict__["tangents"] = kept
+        _kept_tangents.append(kept)
+
+
+_kept_tangents: list[dict[int, Any]] = []
 
 
 def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> list[Tensor | None]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, dtype as DType, finfo, iinfo, uint8
-from chainrule.core.family import call, common_dtype, elementwise
+from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
@@ -31,37 +31,37 @@ def coin(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 @elementwise(promote="compare")
 def eq(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where are they equal?"""
+    """Where the two are equal."""
     return xp.equal(input, other)
 
 
 @elementwise(promote="compare")
 def ne(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where do they differ?"""
+    """Where the two differ."""
     return xp.not_equal(input, other)
 
 
 @elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX))
 def lt(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where is the first less?"""
+    """Where the first is less."""
     return xp.less(input, other)
 
 
 @elementwise(promote="compare", check=not_for("le_cpu", COMPLEX))
 def le(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where is the first less or equal?"""
+    """Where the first is less or equal."""
     return xp.less_equal(input, other)
 
 
 @elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX))
 def gt(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where is the first greater?"""
+    """Where the first is greater."""
     return xp.greater(input, other)
 
 
 @elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX))
 def ge(xp: Any, input: Array, other: Array | Number) -> Array:
-    """Where is the first greater or equal?"""
+    """Where the first is greater or equal."""
     return xp.greater_equal(input, other)
 
 
@@ -151,6 +151,12 @@ def refuse_overflow(number: Any, dtype: DType) -> None:
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
+def _refuse_value(rank: int) -> NoReturn:
+    raise RuntimeError(
+        f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {rank} dimension(s)."
+    )
+
+
 def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, mask, value = inputs
     if mask.dtype is not bool_:
@@ -159,10 +165,7 @@ def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         )
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, "
-                f"but got tensor with {value.ndim} dimension(s)."
-            )
+            _refuse_value(value.ndim)
     else:
         refuse_overflow(value, input.dtype)
 
@@ -178,16 +181,29 @@ def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
     xp.copyto(input.raw, np.asarray(filling).astype(input.raw.dtype), where=mask.raw)
 
 
+def _batch_fill(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """A value per example is a choice between tensors."""
+    rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
+    input, mask, value = (front(v, rank) if b else v for v, b in zip(values, batched))
+    if not batched[2]:
+        return masked_fill.public(input, mask, value)
+    return select.public(mask, call("to_dtype", value, dtype=input.dtype), input)
+
+
 @elementwise(
     promote="none",
+    unpromoted=("mask",),
     check=_check_fill,
     write=_write_fill,
+    vmap=_batch_fill,
     spelled="fmi",
     node={"TTT": "MaskedFillBackward1", "TTN": "MaskedFillBackward0"},
     samples=samples(real, [((3, 4), Drawn(coin, 3, 4), ()), ((3, 4), Drawn(coin, 4), 2.5)]),
 )
 def masked_fill(xp: Any, input: Array, mask: Array, value: Array | Number) -> Array:
     """The tensor with `value` where the mask holds."""
+    if getattr(value, "ndim", 0):
+        _refuse_value(value.ndim)
     return xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input)
 
 
@@ -264,10 +280,13 @@ fmin.vjp(
 )
 
 
+NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
+
+
 def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, *bounds = inputs
     if all(b is None for b in bounds):
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError(NO_BOUND)
     if common_dtype(inputs).is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     met = common_dtype(inputs)
@@ -287,6 +306,8 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 )  # fmt: skip
 def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Every element moved into [min, max]; if min > max, everything is max."""
+    if min is None and max is None:
+        raise RuntimeError(NO_BOUND)
     if min is not None:
         input = xp.maximum(input, min)
     return input if max is None else xp.minimum(input, max)
@@ -348,37 +369,37 @@ clamp_max.vjp(
 
 @elementwise(promote="none", spelled="fm")
 def isnan(xp: Any, input: Array) -> Array:
-    """Which elements are no numbers?"""
+    """Which elements are no numbers."""
     return xp.isnan(input)
 
 
 @elementwise(promote="none", spelled="fm")
 def isinf(xp: Any, input: Array) -> Array:
-    """Which elements are infinite?"""
+    """Which elements are infinite."""
     return xp.isinf(input)
 
 
 @elementwise(promote="none", spelled="fm")
 def isfinite(xp: Any, input: Array) -> Array:
-    """Which elements are finite numbers?"""
+    """Which elements are finite numbers."""
     return xp.isfinite(input)
 
 
 @elementwise(promote="none", spelled="fm", check=no_complex("isposinf does not support complex inputs."))
 def isposinf(xp: Any, input: Array) -> Array:
-    """Which elements are +inf?"""
+    """Which elements are +inf."""
     return input == np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
 
 
 @elementwise(promote="none", spelled="fm", check=no_complex("isneginf does not support complex inputs."))
 def isneginf(xp: Any, input: Array) -> Array:
-    """Which elements are -inf?"""
+    """Which elements are -inf."""
     return input == -np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
 
 
 @elementwise(promote="none", spelled="fm")
 def isreal(xp: Any, input: Array) -> Array:
-    """Which elements have no imaginary part?"""
+    """Which elements have no imaginary part."""
     return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, bool)
 
 
@@ -395,7 +416,7 @@ def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def isclose(
     xp: Any, input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Where is |input - other| <= atol + rtol * |other|?"""
+    """Where |input - other| <= atol + rtol * |other|."""
     near = xp.equal(input, other)
     if equal_nan:
         near = near | (xp.isnan(input) & xp.isnan(other))
@@ -409,13 +430,13 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Is every pair of elements close?"""
+    """Whether every pair of elements is close."""
     return bool(isclose.public(input, other, rtol, atol, equal_nan).raw.all())
 
 
 @composite(spelled="fm")
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Have they the same shape and the same elements?"""
+    """Whether they have the same shape and the same elements."""
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return tuple(input.shape) == tuple(other.shape) and bool(eq.public(input, other).raw.all())
@@ -423,7 +444,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @composite(spelled="fm")
 def is_nonzero(input: Tensor) -> bool:
-    """Is the one element other than 0?"""
+    """Whether the one element is other than 0."""
     count = input.raw.size
     if count != 1:
         what = "no values" if count == 0 else "more than one value"
@@ -433,19 +454,19 @@ def is_nonzero(input: Tensor) -> bool:
 
 @composite(spelled="fm")
 def is_complex(input: Tensor) -> bool:
-    """Is it of a complex dtype?"""
+    """Whether it is of a complex dtype."""
     return input.dtype.is_complex
 
 
 @composite(spelled="fm")
 def is_floating_point(input: Tensor) -> bool:
-    """Is it of a (real) floating point dtype?"""
+    """Whether it is of a (real) floating point dtype."""
     return input.dtype.is_floating_point
 
 
 @composite(spelled="fm")
 def is_signed(input: Tensor) -> bool:
-    """Can its dtype hold negative numbers?"""
+    """Whether its dtype can hold negative numbers."""
     return input.dtype.is_signed
 
 
@@ -457,7 +478,7 @@ def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return xp.where(x == -np.inf, x.dtype.type(bottom), x)
 
 
-@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0]), holomorphic=False, spelled="fmiF")
+@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False, spelled="fmiF")
 def nan_to_num(
     xp: Any, input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:

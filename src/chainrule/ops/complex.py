@@ -36,6 +36,7 @@ def as_complex(g: Any) -> Any:
 
 @view(name="real", node="Select", spelled="", holomorphic=False)
 def _real(xp: Any, input: Array) -> Array:
+    """The real parts, sharing memory."""
     return input.real
 
 
@@ -44,6 +45,7 @@ _real.vjp(input=lambda g: as_complex(g))
 
 @view(name="imag", node="Select", spelled="", holomorphic=False)
 def _imag(xp: Any, input: Array) -> Array:
+    """The imaginary parts, sharing memory."""
     return input.imag
 
 
@@ -132,6 +134,7 @@ view_as_complex.vjp(input=lambda g: view_as_real(g))
 
 @elementwise(name="conj", spelled="", holomorphic=False)
 def _conj(xp: Any, input: Array) -> Array:
+    """The complex conjugate."""
     return xp.conjugate(input)
 
 
@@ -167,13 +170,13 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 @composite(spelled="fm")
 def is_conj(input: Tensor) -> bool:
-    """Is a conjugation pending? Never."""
+    """Whether a conjugation is pending: never."""
     return False
 
 
 @composite(spelled="fm")
 def is_neg(input: Tensor) -> bool:
-    """Is a negation pending? Never."""
+    """Whether a negation is pending: never."""
     return False
 
 

@@ -62,25 +62,25 @@ def _is_unsigned_far(input: Any, other: Any, last: int) -> bool:
 
 @elementwise(promote="compare")
 def logical_and(xp: Any, input: Array, other: Array) -> Array:
-    """Are both other than 0?"""
+    """Where both are other than 0."""
     return xp.logical_and(input, other)
 
 
 @elementwise(promote="compare")
 def logical_or(xp: Any, input: Array, other: Array) -> Array:
-    """Is either other than 0?"""
+    """Where either is other than 0."""
     return xp.logical_or(input, other)
 
 
 @elementwise(promote="compare")
 def logical_xor(xp: Any, input: Array, other: Array) -> Array:
-    """Is exactly one other than 0?"""
+    """Where exactly one is other than 0."""
     return xp.logical_xor(input, other)
 
 
 @elementwise(promote="compare")
 def logical_not(xp: Any, input: Array) -> Array:
-    """Is it 0?"""
+    """Where it is 0."""
     return xp.logical_not(input)
 
 

@@ -73,7 +73,7 @@ sgn.vjp(input=_pull_sgn)
 
 @elementwise(promote="none", check=no_complex("signbit is not implemented for complex tensors.", NotImplementedError), spelled="fm")
 def signbit(xp: Any, input: Array) -> Array:
-    """Is the sign negative? (-0.0 counts.)"""
+    """Where the sign is negative (-0.0 counts)."""
     if input.dtype.kind in "bu":
         return xp.zeros(input.shape, bool)
     return input < 0 if input.dtype.kind == "i" else xp.signbit(input)
