@@ -21,7 +21,7 @@ from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.device import as_device, device as Device
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
-from chainrule.core.family import Creation
+from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, strided
 from chainrule.core.literal import array_of, cast_number, check_array
@@ -311,20 +311,32 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 @creation()
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:  # fmt: skip
     """Anything array-like as a tensor; `copy` True always copies, False never."""
     kind = None if dtype is None else dtype_from(dtype, "asarray")
     source = _array_like(obj)
     if copy is False and isinstance(source, (Tensor, np.ndarray)):
         _require_alias(source, kind, device)
     t = _as_tensor(source, kind, device, copy)
-    if copy is True and t is source:
-        t = t.clone()  # type: ignore[attr-defined]
-    if isinstance(source, Tensor) and not requires_grad:
-        return t.detach() if t.requires_grad else t  # type: ignore[attr-defined, no-any-return]
-    if isinstance(source, Tensor) and t.edge is not None and t.edge is not LEAF:
+    if not isinstance(source, Tensor):
+        return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    return _as_asked(t, source, requires_grad)
+
+
+def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
+    """A tensor out of a tensor: attached as its source is, unless the caller says otherwise."""
+    if requires_grad is None:
+        if source.requires_grad:  # type: ignore[attr-defined]
+            warnings.warn(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad explicitly "
+                "to silence this warning.",
+                UserWarning,
+                stacklevel=4,
+            )
         return t
-    return t.requires_grad_(requires_grad) if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    if not requires_grad:
+        return t.detach() if t.requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    return t if t.requires_grad else t.requires_grad_()  # type: ignore[attr-defined, no-any-return]
 
 
 def _array_like(obj: Any) -> Any:
@@ -766,7 +778,7 @@ def _patterned(name: str, fill: Any, doc: str) -> Any:
     fn.__doc__ = forward.__doc__ = doc
     op_fn = _pattern(forward, spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))
     public = creation()(fn)
-    return _behind(op_fn, public, lambda x: like_array(x, fill, None, None, None))
+    return _behind(op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None))  # a rule may see a scalar
 
 
 zeros_like = _patterned("zeros_like", 0, "Zeros in the shape of another tensor.")
@@ -860,3 +872,13 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
     raw = array_of(data, kind)
     return made(raw if where is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 
+
+# ------------------------------------------------------------------------------------------------ dtypes of operands
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype of an arithmetic result over two tensors or numbers."""
+    return common_dtype((tensor1, tensor2))
+
+
+spell("result_type", result_type, "f")
