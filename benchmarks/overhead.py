@@ -22,8 +22,8 @@ from typing import Any
 
 OURS, THEIRS = "chainrule", "torch"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-# Settings of OpenBLAS that would slow NumPy down, and PyTorch not.
-UNWANTED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+# Settings of OpenBLAS that would slow NumPy down and PyTorch not; and one that makes every import compile.
+UNWANTED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
 SAMPLE_SECONDS = 0.02
 GRAPH_OPS = 1_000_000
 
@@ -221,6 +221,7 @@ def graph_results() -> Iterator[Result]:
 
 
 def import_seconds(name: str, rounds: int) -> float:
+    """The best of some; the first writes the bytecode, as the first import after an installation does."""
     timed = f"from time import perf_counter as t; a = t(); import {name}; print(t() - a)"
     return min(float(in_fresh_process("-c", timed)) for _ in range(rounds))
 
