@@ -1,0 +1,584 @@
+"""Normalisation layers: values brought to mean 0 and variance 1 over some axes, then scaled and shifted.
+
+All of them are one formula. With s = sum(g), d = sum(g x) over the axes, r = 1 / sqrt(variance + eps) and n values each,
+
+    the cotangent of x is  g r + x b + c,   b = (s mean - d) r^3 / n,   c = -b mean - s r / n.
+
+They differ in the axes: `Form` says how an input is laid out as (outer, channels, inner) and which of these are folded.
+Mean and r are kept from the forward; a backward that is to be differentiated again computes them anew, as part of the graph.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.grad_mode import no_grad
+from chainrule.core.dtype import OF_NUMPY, finfo
+from chainrule.core.family import call, general
+from chainrule.core.op import Array
+from chainrule.core.public import composite
+from chainrule.core.samples import real, samples
+from chainrule.core.tensor import Tensor
+from chainrule.ops import names
+
+__all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
+
+Ints = tuple[int, ...]
+
+
+# ------------------------------------------------------------------------------------- sums over the folded axes
+
+
+def _wide(x: Any) -> Any:
+    """16-bit arrays are computed with in 32 bits."""
+    if x is None or isinstance(x, Tensor) or x.dtype.itemsize != 2:
+        return x
+    return x.astype(np.float32)
+
+
+def _sum(x: Any, axes: Ints) -> Any:
+    """The sum, axes kept. Last axis first: whole rows are added fast."""
+    if isinstance(x, Tensor):
+        return call("sum", x, axes, True)
+    if len(axes) == 1:
+        return np.add.reduce(x, axes[0], keepdims=True)
+    return np.add.reduce(np.add.reduce(x, 2), 0)[None, :, None]
+
+
+def _dot(a: Any, b: Any, axes: Ints) -> Any:
+    """The sum of products, axes kept."""
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        return call("sum", a * b, axes, True)
+    if len(axes) == 1:
+        return np.vecdot(a, b)[..., None]
+    if a.shape[2] < 8:
+        return np.einsum("acs,acs->c", a, b)[None, :, None]
+    return np.add.reduce(np.vecdot(a, b), 0)[None, :, None]
+
+
+def _statistics(x: Any, axes: Ints, count: int, eps: float) -> tuple[Any, Any, Any, Any]:
+    """Mean, variance, 1 / sqrt(variance + eps), and x - mean."""
+    mean = _sum(x, axes) / count
+    d = x - mean
+    var = _dot(d, d, axes) / count
+    return mean, var, call("rsqrt", var + eps), d
+
+
+def _pull(g: Any, x: Any, mean: Any, r: Any, axes: Ints, count: int) -> Any:
+    """The formula above."""
+    s, d = _sum(g, axes), _dot(g, x, axes)
+    b = (s * mean - d) * (r * r * r / count)
+    return g * r + x * b - (b * mean + s * (r / count))
+
+
+def _laid_out(x: Any, shape: Ints) -> Any:
+    return call("reshape", x, shape) if isinstance(x, Tensor) else x.reshape(shape)
+
+
+def _kept(x: Any, mean: Any, r: Any, axes: Ints, count: int, eps: float) -> tuple[Any, Any]:
+    """Mean and r: as kept, or again from x if the backward is to be differentiated."""
+    if isinstance(x, Tensor):
+        mean, _, r, _ = _statistics(x, axes, count, eps)
+        return mean, r
+    return mean, r
+
+
+# ------------------------------------------------------------------------------------------------- layer norm
+
+
+def _check_layer(input: Any, normalized_shape: Ints, weight: Any, bias: Any) -> None:
+    if not normalized_shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for what, w in (("weight", weight), ("bias", bias)):
+        if w is not None and tuple(w.shape) != normalized_shape:
+            raise RuntimeError(
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(w.shape)} and "
+                f"normalized_shape = {list(normalized_shape)}"
+            )
+    if tuple(input.shape[input.ndim - len(normalized_shape) :]) != normalized_shape or input.ndim < len(normalized_shape):
+        listed = ", ".join(map(str, normalized_shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, {listed}], but got input of "
+            f"size{list(input.shape)}"
+        )
+    _check_float(input, "LayerNormKernelImpl")
+
+
+def _check_float(input: Any, kernel: str) -> None:
+    if input.dtype.kind not in "fV":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{OF_NUMPY[input.dtype].title}'")
+
+
+def _check_mixed(input: Any, *params: Any) -> None:
+    for p in params:
+        if p is not None and p.dtype != input.dtype and input.dtype.itemsize != 2:
+            found = OF_NUMPY[p.dtype].title
+            raise RuntimeError(f"expected scalar type {OF_NUMPY[input.dtype].title} but found {found}")
+
+
+def _rows(shape: Ints, normalized_shape: Ints) -> Ints:
+    width = prod(normalized_shape)
+    return (prod(shape[: len(shape) - len(normalized_shape)]), width)
+
+
+_layer_samples = samples(
+    real, [((2, 3, 4), (4,), (4,))], normalized_shape=[(4,)], eps=[1e-5]
+)  # fmt: skip
+
+
+def _vmap_layer(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    return native_layer_norm(values[0], params["normalized_shape"], *values[1:], params["eps"]) if batched == (
+        True, False, False,
+    ) else None  # fmt: skip
+
+
+@general(outs=("out", "mean", "rstd"), spelled="f", samples=_layer_samples, vmap=_vmap_layer)
+def native_layer_norm(
+    xp: Any, input: Array, normalized_shape: Ints, weight: Array | None, bias: Array | None, eps: float
+) -> Any:
+    """The last axes of each example brought to mean 0 and variance 1; the mean and 1 / deviation too."""
+    normalized_shape = tuple(normalized_shape)
+    _check_layer(input, normalized_shape, weight, bias)
+    _check_mixed(input, weight, bias)
+    x = _wide(input.reshape(_rows(input.shape, normalized_shape)))
+    mean, _, r, d = _statistics(x, (1,), max(1, x.shape[1]), eps)
+    d *= r
+    if weight is not None:
+        d *= weight.reshape(-1)
+    if bias is not None:
+        d += bias.reshape(-1)
+    lead = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
+    return d.reshape(input.shape).astype(input.dtype, copy=False), mean.reshape(lead), r.reshape(lead)
+
+
+def _layer_input(
+    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, normalized_shape: Ints, eps: float
+) -> Any:
+    rows = _rows(tuple(input_shape), tuple(normalized_shape))
+    g, x, weight = _wide(_laid_out(g, rows)), _wide(_laid_out(input, rows)), _wide(weight)
+    count = max(1, rows[1])
+    mean, r = _kept(x, _laid_out(mean, (rows[0], 1)), _laid_out(rstd, (rows[0], 1)), (1,), count, eps)
+    if weight is not None:
+        g = g * _laid_out(weight, (rows[1],))
+    return _laid_out(_pull(g, x, mean, r, (1,), count), tuple(input_shape))
+
+
+def _row_sums(x: Any) -> Any:
+    """(rows, width) summed over the rows: a product with ones is BLAS's."""
+    if isinstance(x, Tensor):
+        return call("sum", x, 0)
+    return np.ones(x.shape[0], x.dtype) @ x
+
+
+def _layer_weight(
+    g: Any, input: Any, mean: Any, rstd: Any, input_shape: Ints, normalized_shape: Ints, eps: float
+) -> Any:
+    rows = _rows(tuple(input_shape), tuple(normalized_shape))
+    g, x = _wide(_laid_out(g, rows)), _wide(_laid_out(input, rows))
+    one = (rows[0], 1)
+    mean, r = _kept(x, _laid_out(mean, one), _laid_out(rstd, one), (1,), max(1, rows[1]), eps)
+    return _laid_out(_row_sums((x - mean) * r * g), tuple(normalized_shape))
+
+
+def _layer_bias(g: Any, input_shape: Ints, normalized_shape: Ints) -> Any:
+    rows = _rows(tuple(input_shape), tuple(normalized_shape))
+    return _laid_out(_row_sums(_wide(_laid_out(g, rows))), tuple(normalized_shape))
+
+
+native_layer_norm.vjp(input=_layer_input, weight=_layer_weight, bias=_layer_bias)
+
+
+# ------------------------------------------------------------------------------------------------- batch norm
+
+
+def _by_channel(shape: Ints) -> Ints:
+    """(batch, channels, space)."""
+    return (shape[0], shape[1], prod(shape[2:]))
+
+
+def _check_batch(input: Any, *channel_tensors: tuple[str, Any]) -> None:
+    if input.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{max(1, input.ndim)}, {max(1, input.ndim) - 1}], but got 1)"
+        )
+    for what, t in channel_tensors:
+        if t is not None and t.size != input.shape[1]:
+            raise RuntimeError(f"{what} should contain {input.shape[1]} elements not {t.size}")
+    _check_float(input, "batch_norm")
+
+
+_batch_samples = samples(
+    real, [((4, 3, 2), (3,), (3,), None, None)], training=[True], eps=[1e-5]
+)  # fmt: skip
+
+
+@general(
+    name="_batch_norm", node="NativeBatchNorm", outs=("out", "mean", "rstd", "var"), spelled="", samples=_batch_samples
+)
+def batch_norm_op(
+    xp: Any,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    eps: float,
+) -> Any:
+    """Each channel brought to mean 0 and variance 1: those of the batch in training, else those given."""
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    _check_batch(input, *named)
+    x = _wide(input.reshape(_by_channel(input.shape)))
+    if training:
+        mean, var, r, d = _statistics(x, (0, 2), max(1, x.shape[0] * x.shape[2]), eps)
+        if weight is None:
+            d *= r
+        else:
+            d *= r * _wide(weight)[:, None]
+    else:
+        if running_mean is None or running_var is None:
+            missing = "running_mean" if running_mean is None else "running_var"
+            raise RuntimeError(f"{missing} must be defined in evaluation mode")
+        mean, var = (_wide(t)[None, :, None] for t in (running_mean, running_var))
+        r = 1 / np.sqrt(var + eps)
+        d = (x - mean) * (r if weight is None else r * _wide(weight)[:, None])
+    if bias is not None:
+        d += _wide(bias)[:, None]
+    out = d.reshape(input.shape).astype(input.dtype, copy=False)
+    return out, mean.reshape(-1), r.reshape(-1), var.reshape(-1)
+
+
+def _batch_kept(x: Any, mean: Any, rstd: Any, training: bool, eps: float) -> tuple[Any, Any]:
+    mean, r = _laid_out(mean, (1, -1, 1)), _laid_out(rstd, (1, -1, 1))
+    if not training:
+        return mean, r
+    return _kept(x, mean, r, (0, 2), max(1, x.shape[0] * x.shape[2]), eps)
+
+
+def _batch_input(
+    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float
+) -> Any:
+    shape = _by_channel(tuple(input_shape))
+    g, x = _wide(_laid_out(g, shape)), _wide(_laid_out(input, shape))
+    mean, r = _batch_kept(x, mean, rstd, training, eps)
+    w = None if weight is None else _laid_out(_wide(weight), (1, -1, 1))
+    if not training:
+        return _laid_out(g * (r if w is None else r * w), tuple(input_shape))
+    if w is not None:
+        return _laid_out(_pull_scaled(g, x, mean, r, w, shape), tuple(input_shape))
+    return _laid_out(_pull(g, x, mean, r, (0, 2), max(1, shape[0] * shape[2])), tuple(input_shape))
+
+
+def _pull_scaled(g: Any, x: Any, mean: Any, r: Any, w: Any, shape: Ints) -> Any:
+    """The formula for g w, where w is one number per folded group: it need not be multiplied into g."""
+    count = max(1, shape[0] * shape[2])
+    s, d = _sum(g, (0, 2)), _dot(g, x, (0, 2))
+    b = (s * mean - d) * (w * r * r * r / count)
+    return g * (w * r) + x * b - (b * mean + s * (w * r / count))
+
+
+def _batch_weight(g: Any, input: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float) -> Any:
+    shape = _by_channel(tuple(input_shape))
+    g, x = _wide(_laid_out(g, shape)), _wide(_laid_out(input, shape))
+    mean, r = _batch_kept(x, mean, rstd, training, eps)
+    return _laid_out(_dot(g, x - mean, (0, 2)) * r, (-1,))
+
+
+def _batch_bias(g: Any, input_shape: Ints) -> Any:
+    return _laid_out(_sum(_wide(_laid_out(g, _by_channel(tuple(input_shape)))), (0, 2)), (-1,))
+
+
+batch_norm_op.vjp(input=_batch_input, weight=_batch_weight, bias=_batch_bias)
+
+
+# ------------------------------------------------------------------------------------------------- group norm
+
+
+_group_samples = samples(
+    real, [((2, 4, 3), (4,), (4,))], N=[2], C=[4], HxW=[3], group=[2], eps=[1e-5]
+)  # fmt: skip
+
+
+@general(outs=("out", "mean", "rstd"), spelled="f", samples=_group_samples)
+def native_group_norm(
+    xp: Any, input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
+    """Groups of channels of each example brought to mean 0 and variance 1; the mean and 1 / deviation too."""
+    _check_float(input, "GroupNormKernelImpl")
+    _check_mixed(input, weight, bias)
+    x = _wide(input.reshape(N * group, C // group * HxW))
+    mean, _, r, d = _statistics(x, (1,), max(1, x.shape[1]), eps)
+    d *= r
+    d = d.reshape(N, C, HxW)
+    if weight is not None:
+        d *= weight.reshape(-1, 1)
+    if bias is not None:
+        d += bias.reshape(-1, 1)
+    return d.reshape(input.shape).astype(input.dtype, copy=False), mean.reshape(N, group), r.reshape(N, group)
+
+
+def _grouped(x: Any, mean: Any, rstd: Any, rows: Ints, eps: float) -> tuple[Any, Any, Any]:
+    """x as (groups, elements), with mean and r of each group."""
+    x, one = _wide(_laid_out(x, rows)), (rows[0], 1)
+    return (x, *_kept(x, _laid_out(mean, one), _laid_out(rstd, one), (1,), max(1, rows[1]), eps))
+
+
+def _group_input(
+    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, N: int, C: int, HxW: int, group: int,
+    eps: float,
+) -> Any:  # fmt: skip
+    rows = (N * group, C // group * HxW)
+    x, mean, r = _grouped(input, mean, rstd, rows, eps)
+    g = _wide(g)
+    if weight is not None:
+        g = _laid_out(g, (N, C, HxW)) * _laid_out(_wide(weight), (1, C, 1))
+    return _laid_out(_pull(_laid_out(g, rows), x, mean, r, (1,), max(1, rows[1])), tuple(input_shape))
+
+
+def _group_weight(
+    g: Any, input: Any, mean: Any, rstd: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
+    rows = (N * group, C // group * HxW)
+    x, mean, r = _grouped(input, mean, rstd, rows, eps)
+    standard = _laid_out((x - mean) * r, (N, C, HxW))
+    return _laid_out(_dot(_wide(_laid_out(g, (N, C, HxW))), standard, (0, 2)), (C,))
+
+
+native_group_norm.vjp(
+    input=_group_input,
+    weight=_group_weight,
+    bias=lambda g, N, C, HxW: _laid_out(_sum(_wide(_laid_out(g, (N, C, HxW))), (0, 2)), (C,)),
+)
+
+
+# --------------------------------------------------------------------------------------------------- public
+
+
+def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
+    return native_layer_norm.public(input, shape, weight, bias, eps)[0]
+
+
+@composite(spelled="n")
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """The last axes of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    return _layer_norm(input, normalized_shape, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f", name="layer_norm")
+def _torch_layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """The last axes of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    return _layer_norm(input, normalized_shape, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+def _group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, c = input.shape[:2]
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for what, w in (("weight", weight), ("bias", bias)):
+        if w is not None and (w.ndim != 1 or w.shape[0] != c):
+            raise RuntimeError(
+                f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} of shape "
+                f"{list(w.shape)} and input of shape {list(input.shape)}"
+            )
+    return native_group_norm.public(input, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
+
+
+@composite(spelled="n")
+def group_norm(
+    input: Any, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Groups of channels of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    size = tuple(input.shape)
+    _check_several((size[0] * size[1] // num_groups, num_groups, *size[2:]) if num_groups > 0 else size)
+    return _group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f", name="group_norm")
+def _torch_group_norm(
+    input: Any,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Groups of channels of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    return _group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+def _check_several(size: Ints) -> None:
+    if size[0] * prod(size[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})")
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    out, mean, _, var = batch_norm_op.public(input, weight, bias, running_mean, running_var, bool(training), eps)
+    if training and (running_mean is not None or running_var is not None):
+        count = input.numel() // max(1, input.shape[1])
+        with no_grad():
+            _blend(running_mean, mean, momentum, 1.0)
+            _blend(running_var, var, momentum, count / max(1, count - 1))
+    return out
+
+
+def _blend(running: Any, now: Any, momentum: float, factor: float) -> None:
+    """The running average moves towards what was seen."""
+    if running is not None:
+        running.mul_(1 - momentum)
+        running.add_(now.to(running.dtype) if now.dtype is not running.dtype else now, alpha=momentum * factor)
+
+
+@composite(spelled="n")
+def batch_norm(
+    input: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel brought to mean 0 and variance 1 over the batch, then scaled and shifted."""
+    if training and input.ndim >= 2:
+        _check_several(tuple(input.shape))
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f", name="batch_norm")
+def _torch_batch_norm(
+    input: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """Each channel brought to mean 0 and variance 1 over the batch, then scaled and shifted."""
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)  # type: ignore[no-any-return]
+
+
+def _instance_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, use_input_stats: bool, momentum: float,
+    eps: float,
+) -> Any:  # fmt: skip
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    n, c = input.shape[:2]
+    means, variances = (None if t is None else t.repeat(n) for t in (running_mean, running_var))
+    w, b = (None if t is None else t.repeat(n) for t in (weight, bias))
+    joined = input.contiguous().view(1, n * c, *input.shape[2:])
+    out = _batch_norm(joined, w, b, means, variances, use_input_stats, momentum, eps)
+    with no_grad():
+        for running, seen in ((running_mean, means), (running_var, variances)):
+            if running is not None:
+                running.copy_(seen.view(n, c).mean(0))
+    return out.view(input.shape)
+
+
+@composite(spelled="n")
+def instance_norm(
+    input: Any,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    if use_input_stats and prod(input.shape[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+        )
+    return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f", name="instance_norm")
+def _torch_instance_norm(
+    input: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """Each channel of each example brought to mean 0 and variance 1, then scaled and shifted."""
+    return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)  # type: ignore[no-any-return]
+
+
+@composite(spelled="fn")
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
+    """The last axes of each example brought to root mean square 1, then scaled."""
+    shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
+    _check_rms(input, shape, weight)
+    if eps is None:
+        eps = finfo(input.dtype).eps
+    axes = tuple(range(input.ndim - len(shape), input.ndim))
+    scaled = input * (input.pow(2).mean(axes, True) + eps).rsqrt()
+    return scaled if weight is None else scaled * weight  # type: ignore[no-any-return]
+
+
+def _check_rms(input: Any, shape: Ints, weight: Any) -> None:
+    if weight is not None and tuple(weight.shape) != shape:
+        raise RuntimeError(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
+            f"normalized_shape = {list(shape)}"
+        )
+    if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:
+        listed = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {listed}], but got input of "
+            f"size{list(input.shape)}"
+        )
+
+
+@composite(spelled="n")
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Each channel divided by a power of the mean square of its neighbours."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input  # type: ignore[no-any-return]
+    shape = tuple(input.shape)
+    squares = (input * input).unsqueeze(1)
+    before, after = size // 2, (size - 1) // 2
+    if input.ndim == 3:
+        mean = names.avg_pool2d(names.pad(squares, (0, 0, before, after)), (size, 1), stride=1).squeeze(1)
+    else:
+        squares = squares.view(shape[0], 1, shape[1], shape[2], -1)
+        squares = names.pad(squares, (0, 0, 0, 0, before, after))
+        mean = names.avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1).view(shape)
+    return input / (mean * alpha + k) ** beta  # type: ignore[no-any-return]
