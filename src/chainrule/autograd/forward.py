@@ -12,7 +12,7 @@ from typing import Any
 from weakref import ref
 
 from chainrule.autograd.engine import run
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, node_of
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, edge_of, node_of
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op
@@ -155,7 +155,10 @@ def _spread(term: Tensor, out: Tensor) -> Tensor:
 
 
 def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor | None]:
-    """Pull through a pull: what the linear map `pull` does to g, turned around, does to `t`."""
+    """Pull through a pull: what the linear map `pull` does to g, turned around, does to `t`.
+
+    The engine gives the adjoint. A rule that is the plain transpose wants the transpose: conjugate before and after.
+    """
     carriers = [outs[i] for i in op.differentiable] if op.outs != "many" else outs
     with swapped(grad=True, forward_grad=False):
         gs = [call("zeros_like", primal(o)) for o in carriers]
@@ -168,17 +171,19 @@ def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor |
     wanted: dict[Any, Any] = {(accumulator(g), 0): None for g in gs}
     nodes: list[AccumulateGrad] = [accumulator(g) for g in gs]
     t = t if t.dtype is result.dtype else call("to_dtype", t, dtype=result.dtype)
+    turned = op.holomorphic and t.dtype.is_complex
     with swapped(forward_grad=False):
-        run([(result.edge, t)], tensors=True, keep=True, freed=Freed(None, 0), wanted=wanted)
-    answers = [wanted[n, 0] for n in nodes]
+        t = call("conj_physical", t) if turned else t
+        run([(edge_of(result), t)], tensors=True, keep=True, freed=Freed(None, 0), wanted=wanted)
+        answers = [wanted[n, 0] for n in nodes]
+        if turned:
+            answers = [a if a is None else call("conj_physical", a) for a in answers]
     if op.outs == "many":
         return answers
     spread: list[Tensor | None] = [None] * len(outs)
     for i, a in zip(op.differentiable, answers):
         spread[i] = a
     return spread
-
-
 
 
 def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], target: Tensor) -> None:
