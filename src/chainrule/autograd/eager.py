@@ -163,13 +163,17 @@ def _edge(t: Tensor) -> Any:
     return accumulator(t) if t.edge is LEAF else t.edge
 
 
+_COMPUTING = frozenset(("reduction", "scan", "contraction"))
+
+
 def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, bool | str, bool]:
     kinds = "V" if op.variadic else "".join("T" if isinstance(t, Tensor) else "O" if t is None else "N" for t in inputs)
     first = outs[op.differentiable[0]] if op.outs != "many" else outs[0]
     shape, dtype = tuple(first.shape), first.dtype
     ruled = [t for n, t in zip(op.inputs, inputs) if isinstance(t, Tensor) and n in op.pulls] if not op.variadic else inputs
     fit = any(t.dtype is not dtype or (op.family.diagonal and tuple(t.shape) != shape) for t in ruled)
-    wide = op.family.diagonal and op.promote != "none" and dtype.itemsize == 2 and dtype.is_floating_point
+    computes = op.promote != "none" if op.family.diagonal else op.family.name in _COMPUTING
+    wide = computes and dtype.itemsize == 2 and dtype.is_floating_point
     return kinds, "wide" if wide else fit, op.holomorphic and dtype.is_complex
 
 

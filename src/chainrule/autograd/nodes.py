@@ -134,7 +134,8 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines.append("    if store.version != version: stale(node, outs[0], store, version)")
         lines += _out_names(lay, raw)
     if wide:
-        lines += ["    g = widened(g)", *(["    out = widened(out)"] if lay.outs else [])]
+        named = op.outs if isinstance(op.outs, tuple) else ("out",)
+        lines += ["    g = widened(g)", *(f"    {n} = widened({n})" for n in named if lay.outs)]
     if scalar and (fetched or lay.outs):
         lines.append("    if g.__class__ in SCALARS:")
         lines += [f"        if {n} is not None: {n} = {n}[()]" for n in fetched]

@@ -297,14 +297,14 @@ def position(name: str, where: Any, input: Any, dim: int | None, keepdim: bool) 
         return where(x).reshape((1,) * input.ndim if keepdim else ())
     axis = normalize_dim(dim, input.ndim)
     if not input.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros_like(input, np.int64)
     return where(x, axis, keepdims=keepdim)
 
 
 def _with_place(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     _need_elements(name, input.shape, normalize_dim(dim, input.ndim))
     if not input.ndim:
-        return input.copy(), np.zeros((), np.int64)
+        return input.copy(), np.zeros_like(input, np.int64)
     place = position(name, where, input, dim, True)
     values = np.take_along_axis(input, place, dim)
     return (values, place) if keepdim else (values.squeeze(dim), place.squeeze(dim))
@@ -590,7 +590,7 @@ vector_norm.vjp(input=_vector_norm_pull)
 spell("vector_norm", vector_norm.public, "l")
 
 
-@general(holomorphic=False, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
+@reduction(holomorphic=False, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
 def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
     gap = abs(input - other)

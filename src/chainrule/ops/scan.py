@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import NARROW, dtype as DType
-from chainrule.core.family import call, dtype_of, scan
+from chainrule.core.family import call, scan
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import apart, nonzero, real, samples
@@ -38,7 +38,7 @@ def _axis_last(x: Any, dim: int) -> Any:
 @scan(linear=True, spelled="", samples=samples(real, [((3, 4),)], dim=[0, 1], by=[1, -1]))
 def moved(xp: Any, input: Array, *, dim: int, by: int) -> Array:
     """Every value one place further along `dim` (`by` 1) or back (-1); zero where none comes in."""
-    out = xp.zeros(input.shape, input.dtype)
+    out = xp.zeros_like(input)
     if input.ndim and input.shape[dim]:
         to, source = _axis_last(out, dim), _axis_last(input, dim)
         if by > 0:
@@ -84,9 +84,9 @@ recurrence.vjp(
 @scan(spelled="", samples=samples(real, [((3, 4),)], dim=[0, 1], by=[1, -1]))
 def running_product(xp: Any, input: Array, *, dim: int, by: int) -> Array:
     """The product of all values before each place (`by` 1) or after it (-1)."""
+    out = xp.ones_like(input)
     if not input.ndim:
-        return xp.ones((), input.dtype)
-    out = xp.ones(input.shape, input.dtype)
+        return out
     to, source = _axis_last(out, dim), _axis_last(input, dim)
     if len(source) > 1:
         if by > 0:
@@ -205,23 +205,11 @@ def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
 
 
 def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
-    """exp(x[i]) times the sum of g[k] exp(-out[k]) over k >= i, positive and negative parts apart, in logarithms."""
+    """The sum over k >= i of g[k] exp(x[i] - out[k]): a recurrence, whose factors exp(out[i] - out[i + 1]) stay below 1."""
     if not rank_of(g):
         return g
-    if dtype_of(g).is_complex:
-        return call("exp", input) * _backwards_sum(g * call("exp", -out), dim)
-    zero = -float("inf")
-    parts = []
-    for part, sign in ((call("where", g > 0, g, 1.0), 1), (call("where", g < 0, -g, 1.0), -1)):
-        logs = call("where", g * sign > 0, call("log", part), zero)
-        parts.append(call("exp", _backwards_logs(logs - out, dim) + input))
-    return parts[0] - parts[1]
-
-
-def _backwards_logs(x: Any, dim: int) -> Any:
-    if isinstance(x, Tensor):
-        return call("flip", logcumsumexp(call("flip", x, dims=(dim,)), dim), dims=(dim,))
-    return np.flip(logcumsumexp(np.flip(x, dim), dim), dim)
+    factors = call("exp", out - moved(out, dim=dim, by=-1))
+    return call("exp", input - out) * recurrence(g, factors, dim=dim, by=-1)
 
 
 logcumsumexp.vjp(input=_logcumsumexp_pull)

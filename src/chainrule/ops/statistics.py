@@ -64,7 +64,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
     middle = _add(x, axes, keepdims=True) / real(n)
     gap = x - middle
     squares = gap.real**2 + gap.imag**2 if gap.dtype.kind == "c" else gap * gap
-    spread = np.asarray(_add(squares, axes, keepdims=keepdim) / real(max(n - correction, 0)))
+    spread = _add(squares, axes, keepdims=keepdim) / real(max(n - correction, 0))
     return spread, middle if keepdim else np.squeeze(middle, axes if x.ndim else ())
 
 

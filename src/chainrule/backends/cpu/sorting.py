@@ -52,13 +52,13 @@ def argsort(x: Array, dim: int = -1, descending: bool = False) -> Array:
     """The stable order of x along `dim`."""
     _require_real(x, "Sort")
     if not x.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros_like(x, np.int64)
     keys = _sortable(x)
     if not descending:
         return keys.argsort(dim, kind="stable")
     # Reversed twice, so that equals keep their order and NaN comes first.
     backwards = np.flip(np.flip(keys, dim).argsort(dim, kind="stable"), dim)
-    return np.asarray(x.shape[dim] - 1 - backwards)
+    return np.asanyarray(x.shape[dim] - 1 - backwards)
 
 
 def _pick(x: Array, indices: Array, dim: int) -> Array:
@@ -86,7 +86,7 @@ def topk(x: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = T
     size = _extent(x, dim)
     _require_rank_within(k, 0, size, "selected index k out of range")
     if not x.ndim:
-        return x.copy(), np.zeros((), np.int64)
+        return x.copy(), np.zeros_like(x, np.int64)
     indices = _extreme_indices(_sortable(x), k, dim, largest)
     return _pick(x, indices, dim), indices
 
@@ -118,7 +118,7 @@ def kthvalue(x: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Ar
     """The k-th smallest (counted from one) along `dim` and where it is."""
     _require_rank_within(k, 1, _extent(x, dim), "kthvalue(): selected number k out of range for dimension 0")
     if not x.ndim:
-        return x.copy(), np.zeros((), np.int64)
+        return x.copy(), np.zeros_like(x, np.int64)
     order = _sortable(x).argpartition(k - 1, axis=dim)
     return _select(x, order.take([k - 1], axis=dim), dim, keepdim)
 
@@ -154,7 +154,7 @@ def mode(x: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The commonest value along `dim`, the smallest of several, and where it is last."""
     _require_extent(x, dim, "mode")
     if not x.ndim:
-        return x.copy(), np.zeros((), np.int64)
+        return x.copy(), np.zeros_like(x, np.int64)
     values, order = sort(x, dim)
     values, order = np.moveaxis(values, dim, -1), np.moveaxis(order, dim, -1)
     place = np.arange(values.shape[-1])
@@ -337,7 +337,7 @@ def _histogram_range(x: Array, low: float, high: float) -> tuple[float, float]:
 def _running_extreme(x: Array, dim: int, extreme: np.ufunc) -> tuple[Array, Array]:
     keys = _sortable(x)
     if not x.ndim:
-        return x.copy(), np.zeros((), np.int64)
+        return x.copy(), np.zeros_like(x, np.int64)
     with np.errstate(all="ignore"):
         best = extreme.accumulate(keys, dim)
     shape = [1] * x.ndim
@@ -389,4 +389,4 @@ def logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
     with np.errstate(all="ignore"):
-        return np.asarray(np.logaddexp.accumulate(x, dim))
+        return np.asanyarray(np.logaddexp.accumulate(x, dim))
