@@ -36,6 +36,11 @@ class Outcome:
         return self.stdout + (f"raises {self.error}: {self.message}\n" if self.error else "")
 
 
+def builtin_kind(error: Exception) -> str:
+    """The built-in exception that an error is, or is a kind of: what an `except` written for PyTorch names."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
 def programs() -> list[Path]:
     return sorted(PROGRAMS.glob("*.py"))
 
@@ -50,7 +55,7 @@ def run(program: Path, package: str) -> Outcome:
         try:
             exec(code, {"__name__": "__main__"})
         except Exception as error:
-            return Outcome(printed.getvalue(), type(error).__name__, str(error))
+            return Outcome(printed.getvalue(), builtin_kind(error), str(error))
     return Outcome(printed.getvalue())
 
 
