@@ -17,7 +17,7 @@ NESTED = 24  # backward passes inside each other on one thread's stack; Python a
 class Task:
     """One run of the engine."""
 
-    __slots__ = ("callbacks", "depth", "edges", "keep", "landing", "notes", "on_path", "reach")
+    __slots__ = ("__weakref__", "callbacks", "depth", "edges", "keep", "landing", "notes", "on_path", "reach")
 
     def __init__(self, edges: Any, keep: bool, on_path: Any, landing: Any, outer: Task | None) -> None:
         self.edges, self.keep, self.on_path, self.landing = edges, keep, on_path, landing
