@@ -90,18 +90,17 @@ def overridden(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: An
 
 
 def _as_written(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Arguments as a caller would write them: by position as far as that goes, defaults left out."""
-    defaults = getattr(op, "defaults", {})
+    """Arguments as a caller would write them: required ones by position, others by name, defaults left out."""
+    base = getattr(op, "base", op)  # an in-place form has the parameters of its op
+    named = given({**dict(zip(op.inputs, inputs)), **params} if not op.variadic else params, base.defaults)
     if op.variadic:
-        return (inputs,), given(params, defaults)
-    named = {**dict(zip(op.inputs, inputs)), **given(params, defaults)}
-    cut = getattr(op, "keyword_from", len(op.inputs))
+        return (inputs,), named
     args = []
-    for name in op.params[:cut]:
-        if name not in named or (name in op.inputs and named[name] is None):
+    for name in op.params[: base.keyword_from]:
+        if name not in named or (name in base.defaults and name not in op.inputs):
             break
         args.append(named.pop(name))
-    return tuple(args), {k: v for k, v in named.items() if v is not None or k not in op.inputs}
+    return tuple(args), named
 
 
 def override(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: Any) -> tuple[bool, Any]:

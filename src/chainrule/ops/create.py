@@ -27,12 +27,13 @@ from chainrule.core.layout import contiguous_format, preserve_format, strided
 from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.op import Array
 from chainrule.core.public import spell
-from chainrule.core.shape import dense_strides, is_non_overlapping_and_dense, strides_for
+from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Tensor
 
 __all__ = ["allocate", "creation", "dtype_from", "filled", "made", "place", "read_size", "tensor", "write_to"]
 
 _new = object.__new__
+CALM = frozenset((int, float, bool, complex, tuple, list, Size, str))  # first arguments that never override
 F32 = np.dtype(np.float32)
 
 
@@ -47,12 +48,10 @@ def creation(spelled: str = "f", name: str | None = None) -> Callable[[Callable[
 
         @wraps(fn)
         def public(*args: Any, **kwargs: Any) -> Any:
-            if LISTENING or (args and isinstance(args[0], Tensor) and args[0].__class__ not in PLAIN):
-                state = here()
-                if state.modes or not LISTENING or args:
-                    done, result = override(public, args[:1], args, kwargs, state)
-                    if done:
-                        return result
+            if LISTENING or (args and args[0].__class__ not in CALM and args[0].__class__ not in PLAIN):
+                done, result = override(public, args[:1], args, kwargs, here())
+                if done:
+                    return result
             return fn(*args, **kwargs)
 
         public.__name__ = public.__qualname__ = title

@@ -12,6 +12,7 @@ from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.dtype import FLOAT
 from chainrule.core.public import method
+from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
 from weakref import ref
 
@@ -25,7 +26,7 @@ def _property(fn: Any) -> Any:
 
 def _edge(t: Tensor) -> Any:
     if t.viewed is not None:
-        refresh(t)
+        refresh(t, asked=True)
     return t.edge
 
 
@@ -200,7 +201,7 @@ def _version(self: Tensor) -> int:
 @method
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or one entry of it."""
-    return self.shape if dim is None else self.shape[dim]
+    return self.shape if dim is None else self.shape[normalize_dim(dim, self.ndim, wrap_scalar=False)]
 
 
 @method

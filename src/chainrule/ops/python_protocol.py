@@ -16,6 +16,7 @@ from chainrule.core.function_protocol import default, retyped
 from chainrule.core.public import method, spell
 from chainrule.core.tensor import CPU, LEAF, Tensor
 from chainrule.ops.create import made, shared
+from chainrule.ops.storage import TypedStorage, UntypedStorage
 
 __all__ = ["concrete"]
 
@@ -81,10 +82,10 @@ def tolist(self: Tensor) -> Any:
     return (raw.astype(np.float32) if raw.dtype.kind == "V" else raw).tolist()
 
 
-def _scalar(t: Tensor) -> Any:
+def _scalar(t: Tensor, warned: bool = False) -> Any:
     if t.numel() != 1:  # type: ignore[attr-defined]
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if t.edge is not None:
+    if warned and t.edge is not None:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
@@ -113,7 +114,7 @@ def __int__(self: Tensor) -> int:
 
 @method
 def __float__(self: Tensor) -> float:
-    return float(_scalar(self))
+    return float(_scalar(self, warned=True))
 
 
 @method
@@ -353,7 +354,13 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_storage(obj: Any, /) -> bool:
+    """Is this the memory behind tensors?"""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
 spell("is_tensor", is_tensor, "f")
+spell("is_storage", is_storage, "f")
 
 
 @method
