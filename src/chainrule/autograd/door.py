@@ -11,12 +11,13 @@ import numpy as np
 
 from chainrule.autograd.eager import eager, eager_inplace
 from chainrule.backends import cpu
+from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
 from chainrule.core.dtype import can_cast
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
-from chainrule.core.tensor import PLAIN, Tensor
+from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
 __all__ = ["NUMBERS", "Inplace", "apply", "door", "operator_door", "with_aliases"]
 
@@ -27,7 +28,7 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
     """One call of a public op function."""
     check_inputs(op, inputs)
     state = here()
-    if state.modes or any(t.__class__ not in PLAIN and t is not None for t in inputs):
+    if state.modes or any(t.__class__ not in PLAIN and t is not None and t.__class__ not in FOREIGN for t in inputs):
         done, result = overridden(op, inputs, params, out)
         if done:
             return result
@@ -56,7 +57,16 @@ def apply(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     stack = here().stack
     if stack:
         return stack[-1].process(op, inputs, params)
+    if FOREIGN and any(t.__class__ in FOREIGN for t in inputs):
+        inputs = tuple(map(_settled, inputs))
     return op.eager(inputs, params) if op.__class__ is Inplace else eager(op, inputs, params)
+
+
+def _settled(t: Any) -> Any:
+    """What lies under a tensor that escaped from a transform."""
+    while t.__class__ in FOREIGN:
+        t = t.raw
+    return t
 
 
 def check_inputs(op: Any, inputs: tuple[Any, ...]) -> None:
@@ -75,7 +85,7 @@ def check_inputs(op: Any, inputs: tuple[Any, ...]) -> None:
 
 def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
     for at, value in enumerate(inputs):
-        if not isinstance(value, Tensor):
+        if not isinstance(value, Tensor) and not hasattr(type(value), "__torch_function__"):
             raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(value).__name__}")
 
 
@@ -157,7 +167,8 @@ class Inplace:
 
     def call(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The in-place op on tensors, through the door."""
-        return door(self, inputs, params)
+        given = {n: v for n, v in self.base.defaults.items() if n not in self.inputs}
+        return door(self, inputs, {**given, **params})
 
     def eager(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute on arrays and write."""
@@ -169,6 +180,12 @@ class Inplace:
         if op.write is not None:
             op.write(cpu, inputs, params)
             return
+        for other in inputs[1:]:
+            if isinstance(other, Tensor) and memory.partly_overlap(target, other.raw):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                    "memory location. Please clone() the tensor before performing the operation."
+                )
         result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
         if target.flags.writeable and not has_overlap(target):

@@ -163,7 +163,7 @@ def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor |
     with swapped(grad=True, forward_grad=False):
         gs = [call("zeros_like", primal(o)) for o in carriers]
         for g in gs:
-            g.requires_grad_()
+            g.edge, g.extra = LEAF, Extra()
         listed = op.outs == "many" or len(op.differentiable) > 1
         result = pull(tuple(gs) if listed else gs[0])
     if not result.requires_grad:

@@ -41,7 +41,7 @@ from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Port, Tensor, fresh
 
 __all__ = [
-    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction", "applied",
     "once_differentiable", "set_function_transform",
 ]  # fmt: skip
 
@@ -354,7 +354,7 @@ class Function(metaclass=FunctionMeta):
         state = here()
         if state.stack:
             return _transformed(cls, args, kwargs)
-        return _applied(cls, args, kwargs, state)
+        return applied(cls, args, kwargs, state)
 
 
 _transform: list[Callable[..., Any]] = []
@@ -388,13 +388,16 @@ def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
     return found.args[len(ctx) :], found.kwargs
 
 
-def _applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambient) -> Any:
+def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambient, level: Any = None) -> Any:
+    """Run a Function and record it; `level` is the transform whose tensors the arguments are, None for ordinary ones."""
     ctx, records = _context(cls, args, state)
+    if level is not None:
+        ctx.__dict__["level"] = level
     dual = state.forward_grad and forward_mode.active(args)
     before = put(state.but(grad=False, forward_grad=False)) if dual else without_grad()
     try:
         if cls._separate:
-            result = cls.forward(*args, **kwargs)
+            result = cls.forward(*args, **kwargs) if level is None else level.forward_of(cls, args)
             cls.setup_context(ctx, args, result)
         else:
             result = cls.forward(ctx, *args, **kwargs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.function_protocol import override
-from chainrule.core.tensor import PLAIN, Tensor, fresh
+from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
 __all__ = ["PUBLIC", "alias", "composite", "method", "publish", "spell"]
 
@@ -41,7 +41,7 @@ def alias(fn: Any, *names: str, spelled: str | None = None) -> None:
             spell(name + "_", PUBLIC["m"][fn.op.name + "_"], "mf" if "F" in places else "m")
 
 
-def composite(spelled: str = "fm", name: str | None = None, quick: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def composite(spelled: str = "fm", name: str | None = None, quick: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a public function that is made of other ops: gradients, transforms and traces see only those.
 
     `quick` is for functions of one tensor, the first argument: only that one is asked whether it overrides.
@@ -81,9 +81,14 @@ def _bare(result: Any) -> Any:
 
 def _asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     values = [v for a in (*args, *kwargs.values()) for v in (a if isinstance(a, (list, tuple)) else (a,))]
-    if not here().modes and all(v.__class__ in PLAIN or not hasattr(type(v), "__torch_function__") for v in values):
+    if not here().modes and all(map(_silent, values)):
         return False, None
     return override(fn, values, args, kwargs, here())
+
+
+def _silent(value: Any) -> bool:
+    kind = value.__class__
+    return kind in PLAIN or kind in FOREIGN or not hasattr(kind, "__torch_function__")
 
 
 def method(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from chainrule.core.device import device as Device
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
 from chainrule.core.shape import Size
 
-__all__ = ["CPU", "Cut", "Extra", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
+__all__ = ["CPU", "Cut", "Extra", "FOREIGN", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
 
 CPU, META = Device("cpu"), Device("meta")
 
@@ -124,6 +124,7 @@ class Tensor:
 
 
 PLAIN: set[type] = {Tensor}  # classes whose instances the fast path may take as they are
+FOREIGN: set[type] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
 _new = object.__new__
 
 

@@ -10,91 +10,21 @@ that `no_grad` inside the transformed function concerns this level alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from chainrule.autograd import api
 from chainrule.autograd.door import Inplace, apply
 from chainrule.autograd.eager import attach, eager_inplace
+from chainrule.autograd.function import applied, set_function_transform
 from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.family import call
-from chainrule.core.function_protocol import disabled
-from chainrule.core.shape import Size
-from chainrule.core.tensor import LEAF, Extra, Tensor
+from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
+from chainrule.func.functions import batched_function
+from chainrule.func.leveled import Batched, Wrapped, blank, settled
 
-__all__ = ["Batched", "Level", "Trace", "Vmap", "Wrapped", "debug_unwrap", "lowered_aux"]
-
-_new = object.__new__
-
-
-class Wrapped(Tensor):
-    """A tensor of a grad, vjp or jvp transform: `raw` is the tensor one level below."""
-
-    __slots__ = ("level",)
-    __torch_function__ = classmethod(disabled)
-
-    level: Level
-
-    @property
-    def shape(self) -> Size:
-        return self.raw.shape  # type: ignore[no-any-return]
-
-    @property
-    def dtype(self) -> Any:
-        return self.raw.dtype
-
-    @property
-    def device(self) -> Any:
-        return self.raw.device
-
-    def rewrapped(self) -> Wrapped:
-        """Another tensor of this level over the same one below, with no history."""
-        return self.level.wrap(self.raw)
-
-    def underlying(self) -> Tensor:
-        """The tensor whose edge counts."""
-        return self
-
-
-class Batched(Tensor):
-    """A tensor inside vmap: `raw`, one level below, has the batch at axis 0, which this one hides."""
-
-    __slots__ = ("level",)
-    __torch_function__ = classmethod(disabled)
-
-    level: Vmap
-
-    @property
-    def shape(self) -> Size:
-        return Size(self.raw.shape[1:])
-
-    @property
-    def dtype(self) -> Any:
-        return self.raw.dtype
-
-    @property
-    def device(self) -> Any:
-        return self.raw.device
-
-    @property
-    def ndim(self) -> int:
-        return int(self.raw.ndim) - 1
-
-    def rewrapped(self) -> Batched:
-        """Another tensor over the same one below."""
-        return self.level.wrap(self.raw)
-
-    def underlying(self) -> Tensor:
-        """The tensor whose edge counts: the one below."""
-        return self.raw.underlying() if isinstance(self.raw, (Wrapped, Batched)) else self.raw  # type: ignore[no-any-return]
-
-
-def _blank(kind: type, level: Any, raw: Tensor) -> Any:
-    t = _new(kind)
-    t.raw, t.level = raw, level
-    t.edge = t.store = t.viewed = t.extra = t.cut = None
-    return t
+__all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux", "under"]
 
 
 @contextmanager
@@ -114,9 +44,10 @@ class Level:
 
     def __init__(self, grad: bool = True, dual: bool = False) -> None:
         self.before = here()
-        self.depth = len(self.before.stack) + 1
+        self.below_stack = self.before.stack
+        self.depth = len(self.below_stack) + 1
         self.alive = True
-        changes: dict[str, Any] = {"stack": (*self.before.stack, self)}
+        changes: dict[str, Any] = {"stack": (*self.below_stack, self)}
         if grad:
             changes["grad"] = True
         if dual:
@@ -125,24 +56,17 @@ class Level:
 
     @contextmanager
     def entered(self) -> Iterator[Level]:
-        """The block that runs the transformed function."""
-        with under(self._inside):
-            try:
-                yield self
-            finally:
-                self.alive = False
-
-    def again(self) -> Any:
-        """Re-enter for a backward pass that runs user code."""
-        return under(self._inside)
-
-    def below(self) -> Any:
-        """The block that answers in terms of the level below."""
-        return under(self.before)
+        """The block that runs the transformed function; when it ends, so does the life of this level's tensors."""
+        before = put(self._inside)
+        try:
+            yield self
+        finally:
+            put(before)
+            self.alive = False
 
     def wrap(self, raw: Tensor) -> Wrapped:
         """A tensor of this level over one below."""
-        t: Wrapped = _blank(Wrapped, self, raw)
+        t: Wrapped = blank(Wrapped, self, raw)
         return t
 
     def leaf(self, raw: Tensor) -> Wrapped:
@@ -154,10 +78,17 @@ class Level:
 
     def copied(self, t: Wrapped) -> Wrapped:
         """A tensor of this level over a copy of the one below."""
-        with self.below():
+        before = put(self.before)
+        try:
             return self.wrap(t.raw.clone())
+        finally:
+            put(before)
 
     born = wrap  # a tensor made inside the function belongs to its level
+
+    def owns(self, t: Any) -> bool:
+        """Is `t` a tensor of this level?"""
+        return t.__class__ is Wrapped and t.level is self
 
     def lift(self, t: Any) -> Any:
         """An input as a tensor of this level."""
@@ -171,16 +102,20 @@ class Level:
 
     def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Answer one op call."""
-        lower = tuple(self.lower(t) for t in inputs)
+        if any([t.__class__ in FOREIGN and not t.level.alive for t in inputs]):
+            inputs = tuple([settled(t) for t in inputs])
+        lower = tuple([t.raw if t.__class__ is Wrapped and t.level is self else t for t in inputs])
         if op.__class__ is Inplace:
             return self._inplace(op, inputs, lower, params)
-        with self.below():
+        before = put(self.before)
+        try:
             result = apply(op, lower, params)
-        return attach(op, tuple(self.lift(t) for t in inputs), params, result, self)
+        finally:
+            put(before)
+        return attach(op, tuple([self.lift(t) for t in inputs]), params, result, self)
 
     def _inplace(self, op: Inplace, inputs: tuple[Any, ...], lower: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        target = inputs[0]
-        if not (target.__class__ is Wrapped and target.level is self):
+        if not self.owns(inputs[0]):
             raise RuntimeError(
                 "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
                 f"operation ({op.name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
@@ -188,10 +123,31 @@ class Level:
             )
 
         def write() -> None:
-            with self.below():
+            before = put(self.before)
+            try:
                 apply(op, lower, params)
+            finally:
+                put(before)
 
-        return eager_inplace(op.base, tuple(self.lift(t) for t in inputs), params, self, write)
+        return eager_inplace(op.base, tuple([self.lift(t) for t in inputs]), params, self, write)
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Answer the call of a custom Function: its forward belongs to the level below, its backward to this one."""
+        lifted = tuple([self.lift(settled(a)) for a in args])
+        return applied(cls, lifted, {}, here(), self)
+
+    def forward_of(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """The Function one level below, its results as tensors of this level; an input changed in place stays itself."""
+        lower = tuple([self.lower(a) for a in args])
+        before = put(self.before)
+        try:
+            result = cls.apply(*lower)
+        finally:
+            put(before)
+        own = {id(low): a for low, a in zip(lower, args) if isinstance(a, Tensor)}
+        parts = result if isinstance(result, tuple) else (result,)
+        outs = tuple([own.get(id(r)) or self.wrap(r) if isinstance(r, Tensor) else r for r in parts])
+        return outs if isinstance(result, tuple) else outs[0]
 
 
 class Vmap:
@@ -201,27 +157,40 @@ class Vmap:
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
-        self.depth = len(here().stack) + 1
-        self._below = here().stack
+        record = here()
+        self.below_stack = record.stack
+        self.depth = len(self.below_stack) + 1
         self.alive = True
+        self._inside, self._outside = record.but(stack=(*record.stack, self)), record
 
     @contextmanager
     def entered(self) -> Iterator[Vmap]:
         """The block that runs the mapped function."""
-        record = here()
-        with under(record.but(stack=(*record.stack, self))):
-            try:
-                yield self
-            finally:
-                self.alive = False
+        before = put(self._inside)
+        try:
+            yield self
+        finally:
+            put(before)
+            self.alive = False
 
-    def below(self) -> Any:
-        """The block that answers in terms of the level below: the same modes, a shorter stack."""
-        return under(here().but(stack=self._below))
+    def leave(self) -> Any:
+        """Go to the level below: the same modes, a shorter stack. Returns the record to put back."""
+        record = here()
+        if record is not self._inside:  # the modes changed since
+            self._inside, self._outside = record, record.but(stack=self.below_stack)
+        return put(self._outside)
+
+    def below_call(self, fn: Callable[[], Any]) -> Any:
+        """Call `fn` on the level below."""
+        before = self.leave()
+        try:
+            return fn()
+        finally:
+            put(before)
 
     def wrap(self, raw: Any) -> Any:
         """A result with the batch in front, as one example."""
-        return _blank(Batched, self, raw) if isinstance(raw, Tensor) else raw
+        return blank(Batched, self, raw) if isinstance(raw, Tensor) else raw
 
     def born(self, t: Tensor) -> Tensor:
         """A tensor made inside the function: the same for every example."""
@@ -231,20 +200,32 @@ class Vmap:
         """Is `t` a batch of this level?"""
         return t.__class__ is Batched and t.level is self
 
+    def lower(self, t: Any) -> Any:
+        """What lies under a batch of this level."""
+        return t.raw if t.__class__ is Batched and t.level is self else t
+
     def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Answer one op call."""
-        batched = tuple(self.owns(t) for t in inputs)
+        if any([t.__class__ in FOREIGN and not t.level.alive for t in inputs]):
+            inputs = tuple([settled(t) for t in inputs])
+        batched = tuple([t.__class__ is Batched and t.level is self for t in inputs])
         if op.family.name == "random":
             return self._draw(op, inputs, batched, params)
-        if not any(batched):
-            with self.below():
+        values = tuple([t.raw if b else t for t, b in zip(inputs, batched)])
+        before = self.leave()
+        try:
+            if True not in batched:
                 return apply(op, inputs, params)
-        values = tuple(t.raw if b else t for t, b in zip(inputs, batched))
-        if op.__class__ is Inplace:
-            return self._inplace(op, inputs, values, batched, params)
-        with self.below():
+            if op.__class__ is Inplace:
+                return self._inplace(op, inputs, values, batched, params)
             result = self.batch(op, values, batched, params)
-        return self._wrapped(result)
+        finally:
+            put(before)
+        return blank(Batched, self, result) if isinstance(result, Tensor) else self._wrapped(result)
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Answer the call of a custom Function."""
+        return batched_function(self, cls, tuple([settled(a) for a in args]))
 
     def batch(self, op: Any, values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """The op's own batch rule, its family's, or the loop."""
@@ -281,18 +262,16 @@ class Vmap:
     ) -> Any:
         if not batched[0]:
             raise RuntimeError(
-                f"vmap: {op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                f"vmap: aten::{op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
                 "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
                 "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
                 "operator is being called inside the PyTorch framework, please file a bug report instead."
             )
-        with self.below():
+        if op.family.diagonal:
             rule = op.batch or (lambda v, b, s, p: op.family.vmap(op, v, b, s, p))
-            if op.family.diagonal:
-                rule(values, batched, self.size, params)
-            else:
-                result = self.batch(op.base, values, batched, params)
-                values[0].copy_(result)
+            rule(values, batched, self.size, params)
+        else:
+            values[0].copy_(self.batch(op.base, values, batched, params))
         return inputs[0]
 
     def _draw(self, op: Any, inputs: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
@@ -303,12 +282,15 @@ class Vmap:
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
         values = tuple(t.raw if b else t for t, b in zip(inputs, batched))
-        with self.below():
-            if self.randomness == "same" and not any(batched):
+        before = self.leave()
+        try:
+            if self.randomness == "same" and True not in batched:
                 return apply(op, inputs, params)
             if op.batch is None:
                 raise RuntimeError(f"vmap: {op.name} has no batch rule for random draws")
             result = op.batch(values, batched, self.size, {**params, "randomness": self.randomness})
+        finally:
+            put(before)
         return inputs[0] if op.__class__ is Inplace else self._wrapped(result)
 
 
@@ -329,6 +311,7 @@ class Trace:
     def __init__(self) -> None:
         self.equations: list[Equation] = []
         self._below = here().stack
+        self.alive = True
 
     @contextmanager
     def entered(self) -> Iterator[Trace]:
@@ -348,6 +331,11 @@ class Trace:
     def born(self, t: Tensor) -> Tensor:
         """A tensor made inside the function: a constant of the record."""
         return t
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """A custom Function: a constant of the record, whose derivative the levels above trace."""
+        with under(here().but(stack=self._below)):
+            return cls.apply(*args)
 
     def replay(self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """The recorded program on `values` in place of `inputs`; the values of `outs`."""
@@ -381,9 +369,10 @@ def lowered_aux(level: Level, t: Any) -> Any:
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor inside a transform's wrapper (all the way down, or one level), for a look while debugging."""
-    if not isinstance(tensor, (Wrapped, Batched)):
+    if tensor.__class__ not in FOREIGN:
         return tensor
     return debug_unwrap(tensor.raw) if recurse else tensor.raw  # type: ignore[no-any-return]
 
 
 api._NOT_BARE.update((Wrapped, Batched))
+set_function_transform(lambda cls, args: here().stack[-1].function(cls, args))

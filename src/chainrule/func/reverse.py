@@ -12,7 +12,8 @@ from chainrule.autograd.views import refresh
 from chainrule.core.family import call
 from chainrule.core.tensor import LEAF, Port, Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule.func.interpreters import Level, Wrapped, lowered_aux
+from chainrule.func.interpreters import Level, lowered_aux
+from chainrule.func.leveled import Wrapped
 
 __all__ = ["grad", "grad_and_value", "vjp"]
 
@@ -37,8 +38,7 @@ def pull(level: Level, edges: list[Any], gs: list[Any], leaves: list[Wrapped], k
     roots = [(e, g) for e, g in zip(edges, gs) if e is not None]
     wanted: dict[Any, Any] = {(accumulator(x), 0): None for x in leaves}
     if roots:
-        with level.below():
-            run(roots, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
+        run(roots, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
     found = [wanted[accumulator(x), 0] for x in leaves]
     return [call("zeros_like", x.raw) if g is None else g for x, g in zip(leaves, found)]
 

@@ -1,0 +1,210 @@
+"""Custom Functions inside vmap: the user's `vmap` staticmethod, or, with `generate_vmap_rule`, the Function over a batch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chainrule.autograd.function import Function
+from chainrule.core.family import call, shape_of, sum_to
+from chainrule.core.tensor import Tensor
+from chainrule.core.tree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
+
+__all__ = ["VmapInfo", "batched_function"]
+
+
+class VmapInfo(NamedTuple):
+    """What a `vmap` staticmethod is told about the vmap around it."""
+
+    batch_size: int
+    randomness: str
+
+
+def batched_function(level: Any, cls: Any, args: tuple[Any, ...]) -> Any:
+    """One call of a Function inside the vmap `level`."""
+    own = cls.vmap is not Function.vmap
+    if cls.generate_vmap_rule and own:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. "
+            "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    if not cls.generate_vmap_rule and not own:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap "
+            "staticmethod or set generate_vmap_rule=True. For more details, please see "
+            "https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    flat, spec = tree_flatten(args)
+    batched = [level.owns(a) for a in flat]
+    values = [level.lower(a) for a in flat]
+    from_below = level.below_call
+    if True not in batched:
+        return from_below(lambda: cls.apply(*args))
+    if not own:
+        return _over_batch(level, cls, flat, spec, values, batched)
+    dims = tree_unflatten([0 if b else None for b in batched], spec)
+    info = VmapInfo(level.size, level.randomness)
+    found = from_below(lambda: cls.vmap(info, tuple(dims), *tree_unflatten(values, spec)))
+    return _placed(level, cls, found)
+
+
+def _placed(level: Any, cls: Any, found: Any) -> Any:
+    """The results of a user's rule as tensors of the level, the batch moved to the front."""
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise RuntimeError(
+            f"Expected the vmap staticmethod of {cls.__name__} to have two returns, an output and out_dims with pytree structure "
+            f"compatible with the output. Got {found!r}"
+        )
+    out, out_dims = found
+    flat, spec = tree_flatten(out)
+    dims = broadcast_to_and_flatten(out_dims, spec)
+    if dims is None:
+        raise RuntimeError(
+            f"The vmap staticmethod of {cls.__name__} returned an incompatible (output, out_dims) tuple. Expected out_dims="
+            f"{out_dims} to be compatible with the structure of `output`. out_dims has structure {tree_flatten(out_dims)[1]} but "
+            f"output has structure {spec}. For more details, please see "
+            "https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+
+    def front(t: Any, d: Any) -> Any:
+        if d is None or not isinstance(t, Tensor):
+            return t
+        return level.wrap(t if d == 0 else call("movedim", t, source=d, destination=0))
+
+    return tree_unflatten(level.below_call(lambda: [front(t, d) for t, d in zip(flat, dims)]), spec)
+
+
+# ---------------------------------------------------------------------------------------------- generate_vmap_rule
+
+
+class _Ctx:
+    """The user's `ctx` inside the batch: saves what lies under its tensors at the ctx one level below."""
+
+    def __init__(self, below: Any, level: Any) -> None:
+        self.__dict__.update(_below=below, _level=level)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for `backward`."""
+        self._keep("_batched_backward", tensors)
+        self._below.save_for_backward(*(self._level.lower(t) for t in tensors))
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for `jvp`."""
+        self._keep("_batched_forward", tensors)
+        self._below.save_for_forward(*(self._level.lower(t) for t in tensors))
+
+    def _keep(self, name: str, tensors: Any) -> None:
+        self._below.__dict__[name] = tuple([self._level.owns(t) for t in tensors])
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was kept, as examples again."""
+        below, level = self._below, self._level
+        name = "_batched_forward" if below.saved_for_forward is not None else "_batched_backward"
+        return tuple([level.wrap(t) if b else t for t, b in zip(below.saved_tensors, below.__dict__[name])])
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs were changed in place."""
+        self._below.mark_dirty(*(self._level.lower(t) for t in tensors))
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs carry no gradient."""
+        self._below.mark_non_differentiable(*(self._level.lower(t) for t in tensors))
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._below, name)
+        return _carried(self._level, value, name in self._below.__dict__.get("_batches", ()))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._level.owns(value):
+            self._below.__dict__.setdefault("_batches", set()).add(name)
+        setattr(self._below, name, self._level.lower(value))
+
+
+def _carried(level: Any, value: Any, batch: bool) -> Any:
+    return level.wrap(value) if batch else value
+
+
+def _over_batch(level: Any, cls: Any, flat: list[Any], spec: Any, values: list[Any], batched: list[bool]) -> Any:
+    """The Function as one over whole batches, whose forward, backward and jvp run the user's inside a vmap."""
+    size, randomness, make = level.size, level.randomness, type(level)
+    facts: dict[str, Any] = {}
+
+    def inside(fn: Any) -> Any:
+        inner = make(size, randomness)
+        with inner.entered():
+            return fn(inner)
+
+    def examples(inner: Any, given: Any, marks: Any) -> list[Any]:
+        return [inner.wrap(t) if b and isinstance(t, Tensor) else t for t, b in zip(given, marks)]
+
+    def spread(inner: Any, t: Any) -> Any:
+        if inner.owns(t) or not isinstance(t, Tensor):
+            return inner.lower(t)
+        return call("expand", call("unsqueeze", t, dim=0), size=(size, *shape_of(t)))
+
+    class Over(Function):
+        @staticmethod
+        def forward(*given: Any) -> Any:
+            def work(inner: Any) -> Any:
+                out = cls.forward(*tree_unflatten(examples(inner, given, batched), spec))
+                outs, facts["spec"] = tree_flatten(out)
+                facts["batched"] = [inner.owns(t) for t in outs]
+                return tuple([inner.lower(t) for t in outs])
+
+            return inside(work)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            def work(inner: Any) -> None:
+                out = tree_unflatten(examples(inner, output, facts["batched"]), facts["spec"])
+                cls.setup_context(_Ctx(ctx, inner), tuple(tree_unflatten(examples(inner, inputs, batched), spec)), out)
+
+            ctx.__dict__["_facts"] = (list(facts["batched"]), facts["spec"])
+            inside(work)
+
+        @staticmethod
+        def backward(ctx: Any, *gs: Any) -> Any:
+            marks = ctx.__dict__["_facts"][0]
+
+            def work(inner: Any) -> Any:
+                found = cls.backward(_Ctx(ctx, inner), *examples(inner, gs, marks))
+                listed = found if isinstance(found, tuple) else (found,)
+                return tuple([
+                    None if g is None else _to_input(spread(inner, g), v, b) for g, v, b in zip(listed, values, batched)
+                ])  # fmt: skip
+
+            return inside(work)
+
+        @staticmethod
+        def jvp(ctx: Any, *ts: Any) -> Any:
+            marks = ctx.__dict__["_facts"][0]
+
+            def work(inner: Any) -> Any:
+                found = cls.jvp(_Ctx(ctx, inner), *examples(inner, ts, batched))
+                listed = found if isinstance(found, tuple) else (found,)
+                return tuple([None if t is None else spread(inner, t) if m else t for t, m in zip(listed, marks)])
+
+            return inside(work)
+
+    Over.__name__ = Over._backward_cls.__name__ = f"Vmapped{cls.__name__}"
+    outs = level.below_call(lambda: Over.apply(*values))
+    wrapped = [level.wrap(t) if b else t for t, b in zip(outs, facts["batched"])]
+    return tree_unflatten(wrapped, facts["spec"])
+
+
+def _to_input(g: Any, value: Any, batch: bool) -> Any:
+    """A batch of cotangents of an input, brought to the input's shape: summed where the input has no batch."""
+    want = shape_of(value)
+    if not batch:
+        return sum_to(g, want)
+    have = shape_of(g)
+    if have == want:
+        return g
+    lead = len(have) - len(want)
+    if lead > 0:  # the user's backward left broadcasting to be undone, example by example
+        g = call("sum", g, dim=tuple(range(1, 1 + lead)))
+        have = shape_of(g)
+    return sum_to(g, want) if len(have) == len(want) else call("expand_as", g, value)
+
+
