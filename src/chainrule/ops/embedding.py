@@ -1,0 +1,196 @@
+"""Rows of a table by their numbers: embeddings, and bags of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.backends import cpu
+from chainrule.core.family import call, indexing, shape_of
+from chainrule.core.op import Array
+from chainrule.core.public import composite
+from chainrule.core.samples import Drawn, integers, real, samples
+from chainrule.core.tensor import Tensor, fresh
+from chainrule.ops.fill import copy_
+from chainrule.ops.index import gather, index_select
+
+__all__ = ["embedding_op"]
+
+
+def _batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """One table for all examples: more numbers to look up. A table each: their rows side by side, numbers shifted."""
+    weight, indices = values
+    if not batched[0]:
+        return embedding_op.public(weight, indices, **params)
+    rows = shape_of(weight)[1]
+    if params["padding_idx"] >= 0 or params["scale_grad_by_freq"]:
+        return None
+    rank = len(shape_of(indices)) - bool(batched[1])
+    first = call("reshape", call("arange", 0, size * rows, rows), shape=(size, *(1,) * rank))
+    return embedding_op.public(call("reshape", weight, shape=(size * rows, -1)), indices + first, **params)
+
+
+@indexing(linear=True, spelled="f", name="embedding", vmap=_batched, samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding_idx=[-1, 2]))  # fmt: skip
+def embedding_op(xp: Any, weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Array:  # fmt: skip
+    """The rows of `weight` that `indices` names; the row `padding_idx` gets no gradient."""
+    if sparse:
+        raise NotImplementedError("embedding(): sparse=True: there are no sparse gradients here")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if indices.dtype not in (np.int32, np.int64):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{_type_title(indices)} instead (while checking arguments for embedding)"
+        )
+    return xp.scatter.embedding(weight, indices)
+
+
+def _type_title(array: Any) -> str:
+    return "torch." + fresh(array).dtype.title + "Tensor"
+
+
+@indexing(linear=True, spelled="", node="EmbeddingDense")
+def embedding_sum(xp: Any, input: Array, indices: Array, *, rows: int, padding: int, by_freq: bool) -> Array:
+    """The transpose of a lookup: each row of the input added to the row it came from."""
+    return xp.scatter.embedding_weight(input, indices, rows, None if padding < 0 else padding, by_freq)
+
+
+@indexing(linear=True, spelled="", node="EmbeddingDense")
+def embedding_again(xp: Any, input: Array, indices: Array, *, padding: int, by_freq: bool) -> Array:
+    """The transpose of `embedding_sum`."""
+    return xp.scatter.embedding_weight_adjoint(input, indices, None if padding < 0 else padding, by_freq)
+
+
+embedding_op.vjp(
+    weight=lambda g, indices, padding_idx, scale_grad_by_freq, weight_shape: embedding_sum(
+        g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq
+    )
+)
+embedding_sum.vjp(input=lambda g, indices, padding, by_freq: embedding_again(g, indices, padding=padding, by_freq=by_freq))
+embedding_again.vjp(
+    input=lambda g, indices, padding, by_freq, input_shape: embedding_sum(
+        g, indices, rows=input_shape[0], padding=padding, by_freq=by_freq
+    )
+)
+
+
+def _padding(padding_idx: int | None, rows: int) -> int:
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+@composite("f", "embedding_renorm_")
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Shorten, in place, the rows that are looked up and longer than `max_norm`."""
+    return copy_(weight, fresh(cpu.scatter.embedding_renorm(weight.raw, indices.raw, max_norm, norm_type)))
+
+
+@composite("n", "embedding")
+def _embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
+    """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
+    padding = _padding(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # type: ignore[attr-defined]
+    return embedding_op.public(weight, input, padding, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+
+
+# --------------------------------------------------------------------------------------------------------------- bags
+
+
+@composite("n")
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Sums, means or maxima over bags of looked-up rows: the rows of a matrix, or a vector cut at `offsets`."""
+    _check_bag(input, weight, offsets, mode, sparse, per_sample_weights)
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    padding = _padding(padding_idx, weight.shape[0]) if padding_idx is not None else -1
+    if max_norm is not None:
+        embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # type: ignore[attr-defined]
+    flat, bag, bags = _bags(input, offsets, include_last_offset)
+    if padding >= 0:
+        kept = fresh(np.flatnonzero(flat.raw != padding))
+        flat, bag = (index_select.public(t, 0, kept) for t in (flat, bag))
+        per_sample_weights = None if per_sample_weights is None else index_select.public(per_sample_weights.reshape(-1), 0, kept)  # type: ignore[attr-defined]
+    rows = embedding_op.public(weight, flat, -1, scale_grad_by_freq, False)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1).unsqueeze(-1)  # type: ignore[attr-defined]
+    return _folded(rows, bag, bags, mode)
+
+
+def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: bool, weights: Any) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if sparse:
+        raise NotImplementedError("embedding_bag(): sparse=True: there are no sparse gradients here")
+    if weights is not None and weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({list(weights.shape)}) is not None, then it must have the same shape as the "
+            f"input ({list(input.shape)})"
+        )
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+            f"However, found offsets of type {type(offsets)}"
+        )
+    if input.ndim == 1 and offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if input.ndim == 1 and offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Tensor, Tensor, int]:
+    """The numbers in a row, the bag of each, and how many bags there are."""
+    if input.ndim == 2:
+        count, length = input.shape
+        return input.reshape(-1), fresh(np.repeat(np.arange(count), length)), count  # type: ignore[attr-defined]
+    assert offsets is not None
+    starts = offsets.raw[:-1] if include_last else offsets.raw
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}")  # fmt: skip
+    if starts.size and starts[-1] > input.shape[0]:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {starts[-1]}")  # fmt: skip
+    sizes = np.diff(np.append(starts, offsets.raw[-1] if include_last else input.shape[0]))
+    used = int(sizes.sum())
+    flat = input if used == input.shape[0] else fresh(input.raw[:used])
+    return flat, fresh(np.repeat(np.arange(len(starts)), sizes)), len(starts)
+
+
+def _folded(rows: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
+    zeros = rows.new_zeros((bags, rows.shape[1]))  # type: ignore[attr-defined]
+    if mode == "max":
+        return _maxima(rows, bag, bags)
+    total: Tensor = zeros.index_add(0, bag, rows)
+    if mode == "sum":
+        return total
+    count = np.maximum(np.bincount(bag.raw, minlength=bags), 1).astype(rows.raw.dtype)
+    return total / fresh(count[:, None])  # type: ignore[operator, no-any-return]
+
+
+def _maxima(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
+    """The largest of each column in a bag, the first of equals; an empty bag has zeros."""
+    values, ids = rows.detach().raw, bag.raw  # type: ignore[attr-defined]
+    width = rows.shape[1]
+    best, at = np.full((bags, width), -np.inf, values.dtype), np.zeros((bags, width), np.int64)
+    for row, b in enumerate(ids):
+        better = values[row] > best[b]
+        best[b][better], at[b][better] = values[row][better], row
+    filled = np.bincount(ids, minlength=bags) > 0
+    if not len(ids):
+        return rows.new_zeros((bags, width))  # type: ignore[attr-defined, no-any-return]
+    picked = gather.public(rows, 0, fresh(at))
+    return picked * fresh(filled[:, None].astype(values.dtype))  # type: ignore[no-any-return]
