@@ -7,7 +7,7 @@ pull rule may be read as a push rule (`diagonal`), and how the op runs with a ba
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -65,11 +65,15 @@ class Family:
         """Run the op with a batch axis in front of the marked values; None asks for the loop."""
         return None
 
+    @overload
+    def decorate(self, forward: Callable[..., Any], **facts: Any) -> OpFunction: ...
+
+    @overload
+    def decorate(self, forward: None = None, **facts: Any) -> Callable[[Callable[..., Any]], OpFunction]: ...
+
     def decorate(self, forward: Callable[..., Any] | None = None, **facts: Any) -> Any:
         """The decorator that declares an op of this family."""
-        if forward is not None:
-            return declare(forward, self, facts)
-        return lambda f: declare(f, self, facts)
+        return (lambda f: declare(f, self, facts)) if forward is None else declare(forward, self, facts)
 
 
 def cast(x: Any, dtype: dtypes.dtype) -> Any:
@@ -152,9 +156,13 @@ class Elementwise(Family):
         raws = self.prepare(op, inputs, params)
         meta = next((r for r in raws if isinstance(r, np.ndarray) and r.__class__ is not np.ndarray), None)
         if meta is None:
-            return self._run(xp, op, raws, inputs, params)
+            try:
+                return self._run(xp, op, raws, inputs, params)
+            except ValueError:
+                broadcast_shapes(*(r.shape for r in raws if isinstance(r, np.ndarray)))  # refuses in PyTorch's words
+                raise
         one = self._run(xp, op, tuple([_one_element(r) for r in raws]), inputs, params)
-        shape = np.broadcast_shapes(*(r.shape for r in raws if isinstance(r, np.ndarray)))
+        shape = broadcast_shapes(*(r.shape for r in raws if isinstance(r, np.ndarray)))
         return np.empty_like(meta, one.dtype, shape=None if shape == meta.shape else shape)
 
     def _run(self, xp: Any, op: Op, raws: tuple[Any, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -346,7 +354,7 @@ class Random(Family):
 _bind: list[Callable[[Op], OpFunction]] = []
 
 
-def declare(forward: Callable[..., Any], family: Family, facts: dict[str, Any]) -> Any:
+def declare(forward: Callable[..., Any], family: Family, facts: dict[str, Any]) -> OpFunction:
     """Make the op; the binder (autograd.bind) gives it its functions."""
     op = Op(forward, family, **facts)
     return _bind[0](op)

@@ -775,7 +775,7 @@ def _patterned(name: str, fill: Any, doc: str) -> Any:
 
     fn.__name__ = forward.__name__ = name
     fn.__doc__ = forward.__doc__ = doc
-    op_fn = _pattern(forward, spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))
+    op_fn = _pattern(spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))(forward)
     public = creation()(fn)
     return _behind(op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None))  # a rule may see a scalar
 
