@@ -202,7 +202,7 @@ class Inplace:
 
 def has_overlap(raw: Any) -> bool:
     """Do two elements of the array share memory? (Only expanded axes are looked for.)"""
-    return any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
+    return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
 
 
 def check_fits(op: Op, target: Tensor, result: Any) -> None:

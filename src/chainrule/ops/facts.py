@@ -40,12 +40,11 @@ def _requires_grad(t: Tensor) -> bool:
 
 def _set_requires_grad(t: Tensor, value: bool) -> None:
     if not t.is_leaf:  # type: ignore[attr-defined]
-        if not value:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
-        return
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables."
+            + ("" if value else " If you want to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach().")
+        )  # fmt: skip
     if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if value and isinstance(t.store, InferenceStore):
@@ -63,6 +62,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Start (or stop) recording operations on this leaf."""
     if requires_grad and self.dtype.category < FLOAT:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if requires_grad and not self.is_leaf:  # type: ignore[attr-defined]
+        return self
     self.requires_grad = requires_grad  # type: ignore[attr-defined]
     return self
 

@@ -49,7 +49,10 @@ alias(absolute, "absolute", spelled="fmi")
 )
 def sign(xp: Any, input: Array) -> Array:
     """-1, 0 or 1."""
-    return xp.sign(input) if input.dtype.kind != "b" else input.copy()
+    if input.dtype.kind == "b":
+        return input.copy()
+    out = xp.sign(input)
+    return out if input.dtype.kind != "f" else xp.where(out == out, out, input.dtype.type(0))  # PyTorch: nan has sign 0
 
 
 sign.vjp(input=lambda g: zeros_like(g))
