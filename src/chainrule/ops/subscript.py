@@ -20,11 +20,12 @@ from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, sum_to
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
-from chainrule.core.op import REGISTRY, Array
+from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.shape import expand_shape, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.fill import copy_, fill_, inplace_form
+from chainrule.ops.views import alias_view, select, slice_view, unsqueeze
 
 __all__ = ["index", "index_put", "index_sum", "read_indices"]
 
@@ -45,8 +46,12 @@ def _at(indices: Any, dims: Dims) -> Any:
     return tuple(key)
 
 
-def _in_words(error: IndexError) -> IndexError:
-    return IndexError(str(error).replace("axis", "dimension"))
+def _in_words(error: IndexError, dims: Dims) -> IndexError:
+    """NumPy's words as PyTorch's, which count only the axes that are indexed."""
+    text = str(error)
+    for place, axis in enumerate(dims):
+        text = text.replace(f"axis {axis} ", f"dimension {place} ")
+    return IndexError(text)
 
 
 def _index_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -91,7 +96,7 @@ def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Ar
             return input.take(indices, dims[0])
         return input[_at(indices, dims)]
     except IndexError as error:
-        raise _in_words(error) from None
+        raise _in_words(error, dims) from None
 
 
 @indexing(spelled="", linear=True, node="IndexPut")
@@ -135,7 +140,7 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     try:
         target[key] = values
     except IndexError as error:
-        raise _in_words(error) from None
+        raise _in_words(error, params["dims"]) from None
 
 
 def _check_values(target: Any, key: Any, values: Any) -> None:
@@ -165,7 +170,7 @@ def index_put(xp: Any, input: Array, indices: Array, values: Array, *, dims: tup
     try:
         return xp.scatter.index_put(input, key, values, accumulate and values.size > 0 and indices.size > 0)
     except IndexError as error:
-        raise _in_words(error) from None
+        raise _in_words(error, dims) from None
 
 
 def _zero_like(g: Any) -> Any:
@@ -238,12 +243,14 @@ def _dims_of(part: Any) -> int:
 
 
 class _Reader:
-    """Walks over the parts of a key: `x` is the view made so far, `axis` the next axis, `found` the index tensors."""
+    """Walks over the parts of a key: `x` is the view made so far, `axis` the next axis, `found` the index
+    tensors; `at` is the part being read, which PyTorch's messages call the dimension."""
 
-    __slots__ = ("axis", "found", "original", "rank", "used", "x")
+    __slots__ = ("at", "axis", "found", "rank", "used", "x")
 
     def __init__(self, x: Tensor, used: int) -> None:
-        self.x, self.original, self.rank, self.used = x, x, len(x.shape), used
+        self.x, self.rank, self.used = x, len(x.shape), used
+        self.at = 0
         self.axis = 0
         self.found: dict[int, Tensor] = {}
 
@@ -257,7 +264,7 @@ class _Reader:
         elif part is Ellipsis:
             self.axis += self.rank - self.used
         elif part is None:
-            self.x = _view("unsqueeze")(self.x, self.axis)
+            self.x = unsqueeze.public(self.x, self.axis)
             self.axis += 1
         elif kind is bool:
             self.switch(part)
@@ -266,18 +273,18 @@ class _Reader:
 
     def pick(self, at: int) -> None:
         size = self.x.shape[self.axis]
-        self.x = _view("select")(self.x, self.axis, select_index(at, size, self.axis))
+        self.x = select.public(self.x, self.axis, select_index(at, size, self.at))
 
     def cut(self, part: slice) -> None:
         size = self.x.shape[self.axis]
         start, stop, step = slice_indices(part, size)
-        if start or stop != size or step != 1:
-            self.x = _view("slice")(self.x, self.axis, start, stop, step)
+        if start or stop != size or step != 1 or (part.start is not None and operator.index(part.start)):
+            self.x = slice_view.public(self.x, self.axis, start, stop, step)
         self.axis += 1
 
     def switch(self, on: bool) -> None:
         """A bool: a new axis of size 1, or 0."""
-        self.x = _view("unsqueeze")(self.x, self.axis)
+        self.x = unsqueeze.public(self.x, self.axis)
         self.keep(fresh(np.zeros(int(on), I64)))
 
     def keep(self, indices: Tensor) -> None:
@@ -355,19 +362,10 @@ def _read(x: Tensor, key: Any) -> _Reader:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     reader = _Reader(x, used)
-    for part in parts:
+    for at, part in enumerate(parts):
+        reader.at = at
         reader.read(part)
     return reader
-
-
-_VIEWS: dict[str, Any] = {}
-
-
-def _view(name: str) -> Any:
-    found = _VIEWS.get(name)
-    if found is None:
-        found = _VIEWS[name] = REGISTRY[name].fn.public
-    return found
 
 
 def read_indices(found: dict[int, Tensor]) -> tuple[Tensor, Dims]:
@@ -411,14 +409,14 @@ def __getitem__(self: Tensor, key: Any) -> Any:
         shape = self.shape
         if not shape:
             raise IndexError(_SCALAR)
-        return _view("select")(self, 0, select_index(key, shape[0], 0))
+        return select.public(self, 0, select_index(key, shape[0], 0))
     if kind is slice and self.shape:
-        return _view("slice")(self, 0, *slice_indices(key, self.shape[0]))
+        return slice_view.public(self, 0, *slice_indices(key, self.shape[0]))
     reader = _read(self, key)
     if reader.found:
         indices, dims = read_indices(reader.found)
         return index.public(reader.x, indices, dims=dims)
-    return _view("alias")(self) if reader.x is self else reader.x
+    return alias_view.public(self) if reader.x is self else reader.x
 
 
 @method
