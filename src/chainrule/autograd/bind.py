@@ -84,7 +84,9 @@ def _public_source(op: Op) -> str:
     if op.variadic and op.outs is None:
         return list_source(op, lines)
     slow = f"return {_door_call(op, has_out)}"
-    if op.variadic or op.outs is not None or not op.inputs or op.optional - set(op.pulls) or op.write is REQUIRED:
+    if op.refuses_floats or op.write is REQUIRED:
+        return "\n".join([*lines, f"    {slow}"]) + "\n"
+    if op.variadic or op.outs is not None or not op.inputs or op.optional - set(op.pulls):
         return "\n".join([*lines, f"    {slow}"]) + "\n"
     return "\n".join([*lines, *_fast_lines(op, slow, has_out)]) + "\n"
 
@@ -148,7 +150,9 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     cut = op.keyword_from
     args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]
     ufunc = _ufunc_of(op) if promotes and len(args) == len(op.inputs) else None
-    lines.append(f"r = {ufunc}({', '.join(args)}, out=...)" if ufunc else f"r = forward(xp, {', '.join(args)})")
+    compute = f"r = {ufunc}({', '.join(args)}, out=...)" if ufunc else f"r = forward(xp, {', '.join(args)})"
+    meet = promotes and len(op.inputs) > 1 and not kinds.endswith("N")
+    lines += [f"try: {compute}", f"except ValueError: {slow}"] if meet else [compute]  # the slow way finds the words
     lines.append("if r.__class__ is not ndarray: r = as_raw(r)")
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]

@@ -73,7 +73,7 @@ def _source(op: Op, ufunc: str | None) -> str:
     params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
     slow = f"return door(form, {tuple_text(list(op.inputs))}, {params})"
     lines = [f"def {op.name}_({', '.join(signature_text(op))}):"]
-    if op.family.diagonal and op.write is None and op.promote in ("same", "float") and not op.optional:
+    if op.family.diagonal and op.write is None and op.promote in ("same", "float") and not op.optional and not op.refuses_floats:
         lines += _fast_lines(op, ufunc, slow)
     return "\n".join([*lines, f"    {slow}"]) + "\n"
 
@@ -84,15 +84,16 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
     tensors = [n for n in op.inputs if n != number]
     odd = " or ".join(["LISTENING", *(f"{n}.__class__ not in PLAIN" for n in tensors)])
     lines = [f"if {odd}: {slow}", f"r_{first} = {first}.raw", f"d = r_{first}.dtype"]
-    lines.append(f"if (d is not F32 and d is not F64) or {first}.viewed is not None: {slow}")
+    odd = f"(d is not F32 and d is not F64) or {first}.viewed is not None"
+    lines.append(f"if {odd} or (r_{first}.base is not None and not r_{first}.flags.c_contiguous): {slow}")
     wants = [f"{n}.edge is not None or {n}.viewed is not None" for n in tensors]
     for n in tensors[1:]:
-        lines += [f"r_{n} = {n}.raw", f"if r_{n}.dtype is not d or r_{n}.shape != r_{first}.shape: {slow}"]
+        lines += [f"r_{n} = {n}.raw", f"if r_{n}.dtype is not d or r_{n}.shape != r_{first}.shape or r_{n}.base is r_{first}: {slow}"]
     if number is not None:
         lines += [
             f"if {number}.__class__ in PLAIN:",
             f"    r_{number} = {number}.raw",
-            f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape: {slow}",
+            f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape or r_{number}.base is r_{first}: {slow}",
             f"    wants = {number}.edge is not None or {number}.viewed is not None",
             f"elif {number}.__class__ is float or {number}.__class__ is int: r_{number}, wants = {number}, False",
             f"else: {slow}",

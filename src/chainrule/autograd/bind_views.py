@@ -27,8 +27,8 @@ def view_source(op: Op) -> str:
     params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params[1:]) + "}"
     lines.append(f"if LISTENING or {x}.__class__ not in PLAIN: return door(op, ({x},), {params})")
     args = ", ".join([f"r_{x}", *(p if at < op.keyword_from else f"{p}={p}" for at, p in enumerate(op.params) if at)])
-    lines += [f"r_{x} = {x}.raw", f"r = forward(xp, {args})"]
-    lines += _shared(op, x) if op.family.shares else _linked(op, x, params)
+    compute = [f"r_{x} = {x}.raw", f"r = forward(xp, {args})"]
+    lines += [*compute, *_shared(op, x)] if op.family.shares else _linked(op, x, params, compute)
     return "\n    ".join(lines) + "\n"
 
 
@@ -97,9 +97,9 @@ def _record(op: Op, kind: str, edge: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _linked(op: Op, x: str, params: str) -> list[str]:
+def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
     many = op.outs == "many"
-    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", f"e = {x}.edge", "quiet = QUIET and not here().grad"]
+    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *compute, f"e = {x}.edge", "quiet = QUIET and not here().grad"]
     lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
     if op.pulls:
         lines += [f"elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
@@ -139,7 +139,7 @@ def _outputs(op: Op, x: str) -> list[str]:
 def _shared(op: Op, x: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = t.viewed = t.extra = None", f"s = {x}.store",
-        f"if s is None: s = {x}.store = Store()", "t.store = s", f"if {x}.viewed is not None: refresh({x})",
+        f"if s is None: s = {x}.store = Store()", "t.store = s",
         f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r})", "return t",
     ]  # fmt: skip
 

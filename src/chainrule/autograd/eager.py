@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
-from chainrule.autograd.node import Node, accumulator, node_of
+from chainrule.autograd.node import SINK, Node, accumulator, node_of
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
@@ -103,10 +103,11 @@ def _set_edges(node: Node, outs: list[Tensor]) -> None:
 
 
 def wants_grad(t: Tensor) -> bool:
-    """Does a gradient flow to `t`? (A view learns it from its base.)"""
-    if t.viewed is not None:
-        refresh(t)
-    return t.edge is not None
+    """Does a gradient flow to `t`? A view without history of its own says what its base says."""
+    edge, v = t.edge, t.viewed
+    if v is None or (edge is not None and edge is not SINK):
+        return edge is not None
+    return v.base.edge is not None and t.dtype.category >= FLOAT
 
 
 def cut_here(how: str) -> Cut:
@@ -212,10 +213,20 @@ def eager_inplace(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], level
     if recording and op.pulls and any(e is not None for e in edges):
         node = recorded(op, originals, params, (target.raw,), [target], level, edges)
         if node is not None:
+            _mark_overwritten(node, target)
             rebase(target, node)
     if dual:
         forward.after_inplace(op, originals, params, target)
     return target
+
+
+def _mark_overwritten(node: Node, target: Tensor) -> None:
+    """What the node saved of the target's own memory was overwritten by this very op: backward must refuse it."""
+    saved = node.saved
+    if saved.__class__ is tuple and any(isinstance(t, Tensor) and t.store is target.store for t in saved):
+        checks = node.checks or (0,) * len(saved)
+        pairs = zip(checks, saved)
+        node.checks = tuple([c - (isinstance(t, Tensor) and t.store is target.store) for c, t in pairs])
 
 
 def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ...]:
@@ -247,7 +258,7 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
         return
     if t.viewed is not None:
         forbid(t)
-        if t.viewed.base.edge is LEAF:
+        if t.viewed.base.edge is LEAF or (t.viewed.base.edge is None and t.edge is not None):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     elif t.edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

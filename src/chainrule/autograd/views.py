@@ -14,7 +14,7 @@ import numpy as np
 from chainrule.autograd.node import SINK, Freed, Node, accumulator, hooks_of, tick
 from chainrule.autograd.saved import freed
 from chainrule.backends.cpu import memory
-from chainrule.core.ambient import swapped
+from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.op import REGISTRY
@@ -150,13 +150,20 @@ def chain_of(v: View, t: Tensor) -> tuple[Any, ...]:
     return v.chain
 
 
-def refresh(t: Tensor) -> None:
-    """Give a view a new edge if its base's history was rewritten since it got its last one."""
+def refresh(t: Tensor, asked: bool = False) -> None:
+    """Give a view a new edge if its base's history was rewritten since it got its last one. `asked`: by the user, not by an
+    op that may not even record."""
     v, store = t.viewed, t.store
-    if v is None or store is None or v.base.edge is None:
+    if v is None or store is None:
+        return
+    if v.base.edge is None and (t.edge is None or t.edge is SINK):
+        t.edge = None
         return
     if v.version != store.version:
-        forbid(t, "accessed") if v.kind != ViewKind.DEFAULT else None
+        if v.kind != ViewKind.DEFAULT:
+            if not asked and not here().grad:
+                return
+            forbid(t, "accessed")
         derive(t)
     elif t.edge is None and t.dtype.category >= FLOAT:
         t.edge = SINK  # made in no_grad, or before the base wanted a gradient
@@ -180,28 +187,23 @@ def derive(t: Tensor) -> None:
     t.edge, v.version = node, t.store.version
 
 
+_EITHER = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+    "view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked)."
+)
 _REASONS = {
     ViewKind.MANY: (
-        ". This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-        "modified inplace. You should replace the inplace operation by an out-of-place one."
+        " This view is the output of a function that returns multiple views. Such functions do not allow the output views to "
+        "be modified inplace. You should replace the inplace operation by an out-of-place one."
     ),
-    ViewKind.NO_GRAD: (
-        " with grad mode enabled. Given that this use case is "
-        "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
-        "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-        "the inplace to be tracked)."
-    ),
+    ViewKind.NO_GRAD: _EITHER.format("no_grad"),
     ViewKind.FUNCTION: (
-        ". This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+        " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+        "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
         "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
     ),
-    ViewKind.INFERENCE: (
-        " in normal mode. Given that this use case is "
-        "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
-        "either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if "
-        "you want the inplace to be tracked)."
-    ),
+    ViewKind.INFERENCE: _EITHER.format("inference_mode"),
 }
 
 
@@ -211,17 +213,23 @@ def forbid(t: Tensor, verb: str = "modified") -> None:
     if v is None or v.kind == ViewKind.DEFAULT:
         return
     what = "is being modified inplace" if verb == "modified" else "its base or another view of its base has been modified inplace"
-    raise RuntimeError(f"{_origin(t, v)} and {what}{_REASONS[v.kind]}")
+    origin, when = _origin(t, v)
+    raise RuntimeError(f"{origin} and {what}{when}.{_REASONS[v.kind]}")
 
 
-def _origin(t: Tensor, v: View) -> str:
+def _origin(t: Tensor, v: View) -> tuple[str, str]:
     """What a view is, for a message: which output of which function, or in which mode it was made."""
-    if v.kind in (ViewKind.NO_GRAD, ViewKind.INFERENCE):
-        return f"A view was created in {'no_grad' if v.kind == ViewKind.NO_GRAD else 'inference'} mode"
     edge = t.edge
     maker, index = (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
-    title = maker.name().removesuffix("Backward0").removesuffix("Backward") if isinstance(maker, Node) else "a function"
-    return f"Output {index} of {title} is a view"
+    known = isinstance(maker, Node) and maker is not SINK
+    title = maker.name().removesuffix("0").removesuffix("Backward").replace("Backward", "") if known else ""
+    output = f"Output {index} of {title} is a view"
+    if known and v.kind not in (ViewKind.NO_GRAD, ViewKind.INFERENCE):
+        return output, ""
+    head = f"{output} of a view which" if known else "A view"
+    if v.kind == ViewKind.INFERENCE:
+        return f"{head} was created in inference mode", " in normal mode"
+    return f"{head} was created in no_grad mode", " with grad mode enabled"
 
 
 def rebase(t: Tensor, node: Node, edge: Any = None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.autograd.door import Inplace, door, has_overlap
 from chainrule.autograd.versions import InferenceStore, touch
+from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
 from chainrule.core.ambient import LISTENING
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
@@ -48,13 +49,14 @@ def check_target(raw: Any) -> None:
         raise RuntimeError(_OVERLAP)
 
 
-def write_array(target: Any, source: Any) -> None:
-    """Values into an array of any other dtype."""
+def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
+    """Values into an array of any other dtype; `overlaps`: where its elements share memory all get the same value."""
     if is_meta(target):
         return
     if is_meta(source):
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    check_target(target)
+    if not overlaps:
+        check_target(target)
     if source.dtype.kind == "c" and target.dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
         source = source.real
@@ -73,6 +75,11 @@ def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
 
 def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, source = inputs[0].raw, inputs[1].raw
+    if memory.partly_overlap(target, source):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
     _check_shapes(target.shape, source.shape)
     write_array(target, source)
 
@@ -99,6 +106,8 @@ copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(
 @method
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another, broadcast and converted."""
+    if self is src:
+        return self
     if not LISTENING and quiet(self) and src.__class__ in PLAIN and src.edge is None and src.extra is None:
         _write_copy(None, (self, src), {})
         touch(self, "copy_")
@@ -121,7 +130,7 @@ def _filling(dtype: np.dtype[Any], value: Any) -> Any:
 
 def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, value = inputs[0].raw, inputs[1]
-    write_array(target, _filling(target.dtype, value.raw if isinstance(value, Tensor) else value))
+    write_array(target, _filling(target.dtype, value.raw if isinstance(value, Tensor) else value), overlaps=True)
 
 
 def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -147,7 +156,6 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if not LISTENING and quiet(input) and not isinstance(value, Tensor):
         raw = input.raw
         if value.__class__ is float and raw.dtype.kind == "f":
-            check_target(raw)
             raw.fill(value)
         else:
             _write_fill(None, (input, value), {})
@@ -156,7 +164,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return door(FILL, (input, value), {})  # type: ignore[no-any-return]
 
 
-@elementwise(promote="none", spelled="", linear=True)
+@elementwise(promote="none", spelled="", linear=True, write=lambda xp, inputs, params: inputs[0].raw.fill(0))
 def zero(xp: Any, input: Array) -> Array:
     """Zeros."""
     return xp.zeros_like(input)
@@ -168,7 +176,6 @@ zero.vjp(input=lambda g: call("zeros_like", g))
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     if not LISTENING and quiet(input):
-        check_target(input.raw)
         input.raw.fill(0)
         touch(input, "zero_")
         return input

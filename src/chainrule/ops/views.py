@@ -17,7 +17,7 @@ from chainrule.core.dtype import OF_NUMPY, dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
 from chainrule.core.layout import contiguous_format as CONTIGUOUS, memory_format, preserve_format as PRESERVE
 from chainrule.core.op import Array
-from chainrule.core.public import alias, composite, spell
+from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
@@ -171,6 +171,15 @@ def unsafe_view(xp: Any, input: Array, *, shape: Shape) -> Array:
 unsafe_view.vjp(input=lambda g, input_shape: g.reshape(input_shape))
 
 
+@view(linear=True, spelled="", name="reshape_alias", vmap=_batch_view)
+def reshape_alias(xp: Any, input: Array, *, shape: Shape) -> Array:
+    """`view`, as `reshape` does it where memory is not contiguous."""
+    return view_op.op.forward(xp, input, shape)
+
+
+reshape_alias.vjp(input=lambda g, input_shape: g.reshape(input_shape))
+
+
 @composite(quick=True)
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in the same order: a view where strides allow, else a copy."""
@@ -179,7 +188,10 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
         if not shape and not named:
             raise TypeError("reshape() missing 1 required positional arguments: \"shape\"")
         shape = (read_ints("reshape", "shape", sizes),)
+    raw = input.raw
     try:
+        if raw.__class__ is np.ndarray and not raw.flags.c_contiguous:
+            return reshape_alias.public(input, shape=shape[0])  # type: ignore[no-any-return]
         return view_op.public(input, shape[0])  # type: ignore[no-any-return]
     except Incompatible:
         want = shapes.infer_size(shape[0], input.numel())  # type: ignore[attr-defined]
@@ -961,8 +973,13 @@ def detach(xp: Any, input: Array) -> Array:
 def clone(xp: Any, input: Array, *, memory_format: Any = None) -> Array:
     """A copy with its own memory; gradients flow through."""
     if memory_format is None or memory_format is PRESERVE:
-        return input.copy("K")
+        return input.copy("K") if 0 not in input.strides or input.flags.c_contiguous else _densely(input)
     return laid_out(input, memory_format)
+
+
+def _densely(input: Any) -> Any:
+    """A copy of something expanded, with the order of axes that PyTorch gives it."""
+    return memory.relaid(input, shapes.dense_strides(input.shape, memory.element_strides(input)))
 
 
 def laid_out(input: Any, want: memory_format) -> Any:
@@ -1117,5 +1134,3 @@ Tensor.T = property(_whole_transpose)  # type: ignore[attr-defined]
 Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
 Tensor.mH = property(_conjugate_matrix_transpose)  # type: ignore[attr-defined]
 Tensor.H = property(_conjugate_transpose)  # type: ignore[attr-defined]
-
-del alias, np

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["address", "as_strided", "element_strides", "offset_of", "owner", "place", "relaid", "strided", "take"]
+from chainrule.core.shape import is_non_overlapping_and_dense
+
+__all__ = [
+    "address", "as_strided", "element_strides", "offset_of", "owner", "partly_overlap", "place", "relaid", "strided", "take",
+]  # fmt: skip
 
 Shape = tuple[int, ...]
 _make = np.ndarray.__new__
@@ -32,6 +36,22 @@ def offset_of(raw: Any) -> int:
     """How many elements of the memory lie before the first one of `raw`."""
     held = owner(raw)
     return 0 if held is raw else (address(raw) - address(held)) // (raw.dtype.itemsize or 1)
+
+
+def partly_overlap(a: Any, b: Any) -> bool:
+    """Do two dense arrays share some memory without being the same view of it?"""
+    if a is b or a.size == 0 or b.size == 0 or owner(a) is not owner(b):
+        return False
+    if not (_is_dense(a) and _is_dense(b)):
+        return False
+    first, second = address(a), address(b)
+    if first == second and a.nbytes == b.nbytes:
+        return bool(a.strides != b.strides)
+    return first < second + b.nbytes and second < first + a.nbytes
+
+
+def _is_dense(raw: Any) -> bool:
+    return raw.flags.c_contiguous or raw.flags.f_contiguous or is_non_overlapping_and_dense(raw.shape, element_strides(raw))
 
 
 def element_strides(raw: Any) -> Shape:
