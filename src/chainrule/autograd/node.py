@@ -77,6 +77,7 @@ class Node:
 
     absent = 0  # trailing inputs that were Python numbers: PyTorch lists an empty edge for each
     frees = True  # does backward release what it saved? Not if that is shapes and numbers only, as in PyTorch
+    takes_none = False  # is there something to do even if no cotangent arrives?
     outputs = 1  # how many differentiable outputs; more than one makes the engine collect a list
 
     def pull(self, g: Any) -> tuple[Any, ...]:
@@ -89,7 +90,8 @@ class Node:
 
     def name(self) -> str:
         """The node's name, as PyTorch spells it."""
-        return type(self).__name__
+        title = type(self).__name__
+        return f"torch::autograd::{title}" if title == "CopyBackwards" else title  # which PyTorch writes by hand
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

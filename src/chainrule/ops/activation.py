@@ -49,7 +49,7 @@ def relu(xp: Any, input: Array) -> Array:
     return xp.maximum(input, 0)
 
 
-relu.vjp(input=lambda g, out: kept(g, out > 0))
+relu.vjp(input=lambda g, out: kept(g, out != 0))  # NaN passes
 
 
 @elementwise(samples=samples(real, one), promote="float", spelled="fmiF")
@@ -84,7 +84,7 @@ def elu(xp: Any, input: Array, alpha: float = 1.0, scale: float = 1.0, input_sca
 
 def _pull_elu(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     below = exp(clamp_max(input, 0) * input_scale) * (alpha * scale * input_scale)
-    return select(input > 0, g if scale == 1 else g * scale, g * below)
+    return select(input <= 0, g * below, g if scale == 1 else g * scale)
 
 
 elu.vjp(input=_pull_elu)
@@ -96,7 +96,7 @@ def celu(xp: Any, input: Array, alpha: float = 1.0) -> Array:
     return xp.masks.choose(input > 0, input, xp.expm1(xp.minimum(input, 0) / alpha) * alpha)
 
 
-celu.vjp(input=lambda g, input, alpha: select(input > 0, g, g * exp(clamp_max(input, 0) / alpha)))
+celu.vjp(input=lambda g, input, alpha: select(input <= 0, g * exp(clamp_max(input, 0) / alpha), g))
 
 ROOT_2_OVER_PI, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -209,7 +209,17 @@ def hardtanh(xp: Any, input: Array, min_val: float = -1.0, max_val: float = 1.0)
     return xp.minimum(xp.maximum(input, low), high)
 
 
-hardtanh.vjp(input=lambda g, input, min_val, max_val: kept(g, (input > min_val) & (input < max_val)))
+def outside(input: Any, low: float, high: float) -> Any:
+    """Where x is not in [low, high]; NaN is not."""
+    return call("logical_not", (input >= low) & (input <= high))
+
+
+def inside(input: Any, low: float, high: float) -> Any:
+    """Where x is neither low, or lower, nor high, or higher; NaN is neither."""
+    return call("logical_not", (input <= low) | (input >= high))
+
+
+hardtanh.vjp(input=lambda g, input, min_val, max_val: kept(g, inside(input, min_val, max_val)))
 
 
 @elementwise(samples=samples(real, one), check=floats_only("hardsigmoid_cpu"), spelled="")
@@ -228,7 +238,7 @@ def hardswish(xp: Any, input: Array) -> Array:
 
 
 hardswish.vjp(
-    input=lambda g, input: select(input >= 3, g, kept(g * (input * (1 / 3) + 0.5), input > -3))
+    input=lambda g, input: select(input < 3, kept(g * (input * (1 / 3) + 0.5), input > -3), g)
 )
 
 
@@ -238,12 +248,7 @@ def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     return xp.masks.keep(input, ~((input >= -lambd) & (input <= lambd)))
 
 
-def outside(input: Any, lambd: float) -> Any:
-    """Where is x farther than lambd from 0?"""
-    return call("logical_not", (input >= -lambd) & (input <= lambd))
-
-
-hardshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, lambd)))
+hardshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lambd)))
 
 
 def _check_softshrink(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -260,11 +265,11 @@ def softshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     return input - xp.minimum(xp.maximum(input, -lambd), lambd)
 
 
-softshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, lambd)))
+softshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lambd)))
 
 
 @elementwise(
-    samples=samples(apart, one, threshold=[0.1], value=[20.0]), check=no_complex("threshold: complex"), spelled=""
+    samples=samples(apart, one, threshold=[0.1], value=[20.0]), check=not_for("threshold_cpu", BOOL, COMPLEX), spelled=""
 )
 def threshold(xp: Any, input: Array, threshold: float, value: float) -> Array:
     """x where it is above the threshold, else `value`."""

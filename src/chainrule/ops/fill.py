@@ -106,8 +106,6 @@ copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(
 @method
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another, broadcast and converted."""
-    if self is src:
-        return self
     if not LISTENING and quiet(self) and src.__class__ in PLAIN and src.edge is None and src.extra is None:
         _write_copy(None, (self, src), {})
         touch(self, "copy_")
