@@ -28,7 +28,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.title}")
     a, b = (x if tuple(x.shape) == shape and x.dtype is dtype else x.to(dtype).expand(shape) for x in (x1, x2))
-    lengths = tuple(names.linalg_vector_norm(x, 2, dim, True).clone() for x in (a, b))
+    lengths = tuple(call("linalg_vector_norm", x, 2, dim, True).clone() for x in (a, b))
     with no_grad():
         for length in lengths:
             length.clamp_min_(eps)
@@ -46,7 +46,7 @@ def pairwise_distance(
 @composite(spelled="n")
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """Vectors along an axis scaled to p-norm 1."""
-    length = input.norm(p, dim, True).clamp_min(eps).expand_as(input)
+    length = call("linalg_vector_norm", input, p, dim, True).clamp_min(eps).expand_as(input)
     return input / length if out is None else names.div(input, length, out=out)  # type: ignore[no-any-return]
 
 
