@@ -17,7 +17,7 @@ from chainrule.core.ambient import LISTENING, here
 from chainrule.core.function_protocol import override
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
-__all__ = ["PUBLIC", "alias", "composite", "method", "publish", "spell"]
+__all__ = ["PUBLIC", "alias", "asked", "composite", "method", "publish", "spell"]
 
 PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstr"}
 
@@ -54,14 +54,14 @@ def composite(spelled: str = "fm", name: str | None = None, quick: bool = False)
             if LISTENING or input.__class__ not in PLAIN:
                 if isinstance(input, (np.ndarray, np.generic)):  # inside a rule, on bare arrays
                     return _bare(fn(fresh(np.asarray(input)), *args, **kwargs))
-                done, result = _asked(public, (input, *args), kwargs)
+                done, result = asked(public, (input, *args), kwargs)
                 if done:
                     return result
             return fn(input, *args, **kwargs)
 
         def public(*args: Any, **kwargs: Any) -> Any:
             if LISTENING or any(a.__class__ not in PLAIN and a.__class__ not in _CALM for a in args):
-                done, result = _asked(public, args, kwargs)
+                done, result = asked(public, args, kwargs)
                 if done:
                     return result
             return fn(*args, **kwargs)
@@ -79,7 +79,8 @@ def _bare(result: Any) -> Any:
     return result.raw if isinstance(result, Tensor) else tuple([t.raw for t in result])
 
 
-def _asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+def asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    """Does a mode or a subclass among the arguments answer in the function's place? (answered, result)."""
     values = [v for a in (*args, *kwargs.values()) for v in (a if isinstance(a, (list, tuple)) else (a,))]
     if not here().modes and all(map(_silent, values)):
         return False, None

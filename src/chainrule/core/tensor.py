@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
-from chainrule.core.shape import Size
+from chainrule.core.shape import Size, make_size
 
 __all__ = ["CPU", "Cut", "Extra", "FOREIGN", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
 
@@ -104,7 +104,7 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self.raw.shape)
+        return make_size(self.raw.shape)
 
     @property
     def dtype(self) -> DType:

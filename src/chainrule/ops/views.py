@@ -13,14 +13,15 @@ import numpy as np
 from chainrule.autograd.bind_views import as_int
 from chainrule.backends.cpu import memory
 from chainrule.core import shape as shapes
+from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY, dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
 from chainrule.core.layout import contiguous_format as CONTIGUOUS, memory_format, preserve_format as PRESERVE
 from chainrule.core.op import Array
-from chainrule.core.public import composite, spell
+from chainrule.core.public import asked, composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import PLAIN, Tensor
 
 __all__ = [
     "alias_view", "as_strided", "clone", "contiguous", "detach", "diagonal", "expand", "flatten", "movedim", "narrow",
@@ -30,6 +31,7 @@ __all__ = [
 
 Shape = tuple[int, ...]
 AXES = [(slice(None),) * n for n in range(65)]  # an index of the axes before the one that matters
+_make = np.ndarray.__new__
 COPIED = "Use .reshape(...) instead."
 
 
@@ -180,9 +182,26 @@ def reshape_alias(xp: Any, input: Array, *, shape: Shape) -> Array:
 reshape_alias.vjp(input=lambda g, input_shape: g.reshape(input_shape))
 
 
-@composite(quick=True)
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in the same order: a view where strides allow, else a copy."""
+    if named or not shape or LISTENING or input.__class__ not in PLAIN or not input.raw.flags.c_contiguous:
+        return _reshape_unusual(input, shape, named)
+    return view_public(input, *shape)  # type: ignore[no-any-return]
+
+
+reshape.public = reshape  # type: ignore[attr-defined]
+spell("reshape", reshape, "fm")
+view_public = view_op.public
+
+
+def _reshape_unusual(input: Any, shape: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if isinstance(input, (np.ndarray, np.generic)):
+        return np.reshape(input, *shape, **named)
+    done, result = asked(reshape, (input, *shape), named)
+    return result if done else _reshape(input, *shape, **named)
+
+
+def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     if named or len(shape) != 1 or shape[0].__class__ is not tuple:
         sizes = one_of("reshape", shape, named, "shape")
         if not shape and not named:
@@ -213,15 +232,16 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 @composite(quick=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """One axis in the place of those from `start_dim` to `end_dim`."""
-    rank = input.ndim
+    sizes = input.raw.shape if input.raw.__class__ is np.ndarray else tuple(input.shape)
+    rank = len(sizes)
     first, last = normalize_dim(start_dim, rank), normalize_dim(end_dim, rank)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if rank == 0:
-        return reshape(input, (1,))  # type: ignore[no-any-return]
+        return reshape(input, (1,))
     if first == last:
         return input
-    sizes, count = tuple(input.shape), 1
+    count = 1
     for n in sizes[first : last + 1]:
         count *= n
     return reshape(input, (*sizes[:first], count, *sizes[last + 1 :]))  # type: ignore[no-any-return]
@@ -278,17 +298,17 @@ def _batch_expand(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 )  # fmt: skip
 def expand(xp: Any, input: Array, size: Shape) -> Array:
     """The tensor repeated, without copying, until it has the given shape; -1 keeps a size."""
-    have, item = input.shape, input.dtype.itemsize
-    steps = [step // item for step in input.strides]
-    if len(size) == len(have):
-        for axis, (n, m) in enumerate(zip(size, have)):
-            if n != m:
-                if m != 1 or n < 0:
+    have = input.shape
+    if len(size) == len(have) and input.flags.c_contiguous:
+        steps = list(input.strides)
+        for axis, n in enumerate(size):
+            if n != have[axis]:
+                if have[axis] != 1 or n.__class__ is not int or n < 0:
                     break
                 steps[axis] = 0
         else:
-            return memory.strided(input, size, steps)
-    want, at = shapes.expand_shape(have, tuple(steps), read_ints("expand", "size", tuple(size)))
+            return _make(input.__class__, size, input.dtype, input, 0, steps)
+    want, at = shapes.expand_shape(have, memory.element_strides(input), read_ints("expand", "size", tuple(size)))
     return memory.strided(input, want, at)
 
 
@@ -628,9 +648,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         start = start.item()  # type: ignore[attr-defined]
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    dim = normalize_dim(as_int("narrow", "dim", 1, dim), input.ndim)
-    length = as_int("narrow", "length", 3, length)
-    first = shapes.narrow_start(as_int("narrow", "start", 2, start), length, input.shape[dim])
+    if dim.__class__ is not int or start.__class__ is not int or length.__class__ is not int:
+        dim, start = as_int("narrow", "dim", 1, dim), as_int("narrow", "start", 2, start)
+        length = as_int("narrow", "length", 3, length)
+    dim = normalize_dim(dim, input.ndim)
+    first = shapes.narrow_start(start, length, input.shape[dim])
     return slice_view.public(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
 
 
@@ -843,10 +865,11 @@ def chunk_size(length: int, chunks: int) -> int:
 def chunk(input: Tensor, chunks: int, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal length (the last may be shorter) along an axis."""
     dim = one_of("chunk", (), named, "axis")[0] if named else dim
-    if not input.ndim:
+    have = input.raw.shape if input.raw.__class__ is np.ndarray else tuple(input.shape)
+    if not have:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    length = tuple(input.shape)[normalize_dim(dim, input.ndim)]
-    size = chunk_size(length, as_int("chunk", "chunks", 1, chunks))
+    length = have[normalize_dim(dim, len(have))]
+    size = chunk_size(length, chunks if chunks.__class__ is int else as_int("chunk", "chunks", 1, chunks))
     if not length:
         return split_with_sizes.public(input, (0,) * chunks, dim)  # type: ignore[no-any-return]
     return split.public(input, size, dim)  # type: ignore[no-any-return]
