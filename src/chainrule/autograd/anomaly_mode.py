@@ -5,6 +5,7 @@ Lines are kept always (`node.code`, `node.lasti`); this mode adds the calls that
 
 from __future__ import annotations
 
+import sys
 import threading
 import traceback
 import warnings
@@ -52,24 +53,30 @@ def _report(node: Node) -> None:
     """Warn with the stack of the forward call, and of those that induced it."""
     stack = node.metadata.get("traceback_")
     if stack is None:
-        warnings.warn(
+        return _warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward "
-            "pass for more information.",
-            stacklevel=3,
+            "pass for more information."
         )
-        return
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=3)
+    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}")
     while (parent := node.metadata.get("parent_")) is not None:
-        node = parent
-        stack = node.metadata.get("traceback_")
+        node, stack = parent, parent.metadata.get("traceback_")
         if stack is None:
-            warnings.warn(f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available.", stacklevel=3)
-            return
-        warnings.warn(
+            return _warn(
+                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available."
+            )
+        _warn(
             f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
-            f"calculation:\n{''.join(stack)}",
-            stacklevel=3,
+            f"calculation:\n{''.join(stack)}"
         )
+    return None
+
+
+def _warn(text: str) -> None:
+    """Warn; where warnings are errors, write: the error that is being reported must not be lost."""
+    try:
+        warnings.warn(text, stacklevel=4)
+    except UserWarning:
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 class detect_anomaly:

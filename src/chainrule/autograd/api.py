@@ -101,8 +101,7 @@ def _targets(chosen: list[Any]) -> tuple[Wanted, set[Node]]:
             t.retain_grad()  # type: ignore[attr-defined]
         port = _port(_target_edge(t))
         wanted[port] = None
-        if isinstance(port[0], AccumulateGrad):
-            landing.add(port[0])
+        landing.add(port[0])
     return wanted, landing
 
 
@@ -152,7 +151,7 @@ def _facts(t: Any) -> tuple[tuple[int, ...], Any] | None:
     """Shape and dtype of a root; None of an edge whose node does not know."""
     if isinstance(t, Tensor):
         return tuple(t.shape), t.dtype
-    metas = t.node.metas()
+    metas = t.node.output_facts()
     return None if metas is None else (tuple(metas[t.output_nr][0]), metas[t.output_nr][1])
 
 
@@ -312,10 +311,10 @@ def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
 
 def _materialized(t: Any, g: Any, create_graph: bool) -> Any:
     """Zeros where nothing arrived."""
-    if not isinstance(t, Tensor):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     if g is not None:
         return g
+    if not isinstance(t, Tensor):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     zeros: Any = call("zeros_like", t)
     return zeros.requires_grad_() if create_graph else zeros
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
-from chainrule.core.ambient import here
+from chainrule.core.ambient import here, put
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
-from chainrule.autograd.node import AccumulateGrad, Freed, Node
+from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
 from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running
 
 __all__ = ["Wanted", "run"]
@@ -37,12 +37,14 @@ def run(
     """Pull the cotangents of `roots`, pairs (edge, g), through the graph.
 
     `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there.
-    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the leaves that
-    accumulate all the same.
+    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes that are
+    pulled all the same, leaves accumulate.
+
+    A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
     """
     edges, gs = zip(*roots)
     on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
-    outer = running.task
+    outer, before = running.task, here()
     running.task = task = Task(edges, keep, on_path, landing, outer)
     try:
         if task.depth % NESTED == NESTED - 1:
@@ -53,6 +55,8 @@ def run(
             task.finish()
     finally:
         running.task = outer
+        if here() is not before:
+            put(before)  # a hook may have entered a mode and not left it
 
 
 def _run(
@@ -60,6 +64,7 @@ def _run(
 ) -> None:
     """The loop: take the youngest node that waits, pull, hand its cotangents on."""
     anomaly = here().anomaly is not None
+    targets = () if wanted is None else {node for node, _ in wanted}
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far]
     top: Any = None
@@ -68,7 +73,10 @@ def _run(
     try:
         while True:
             for edge, g in zip(edges, gs):
-                if g is None or edge is None:
+                if edge is None:
+                    continue
+                if g is None:
+                    _nothing(edge, pending, heap, top_key)
                     continue
                 if edge.__class__ is Port:
                     _at_port(edge, g, pending, heap)
@@ -78,7 +86,7 @@ def _run(
                     top_g = top_g + g
                 elif key in pending:
                     held = pending[key]
-                    held[1] = held[1] + g
+                    held[1] = g if held[1] is None else held[1] + g
                 elif key < top_key:
                     if top_key is not NONE:
                         pending[top_key] = [top, top_g]
@@ -94,18 +102,26 @@ def _run(
                 node, g, top_key, top_g = top, top_g, NONE, None
             else:
                 return
-            hooks = node.hooks
+            hooks, edges = node.hooks, ()
+            if on_path is not None and not (on_path.get(node) or node in targets):
+                gs = ()
+                continue
             if hooks is not None:
                 g = run_tensor_hooks(node, g)
             if on_path is not None:
                 _collect(node, g, wanted)
-                if not (on_path.get(node) or (landing is not None and node in landing)):
-                    edges = gs = ()
+                if not on_path.get(node) and (landing is None or node not in landing):
+                    gs = ()
                     continue
             if hooks is not None:
                 g = run_before(node, g)
-            gs = watched(node, g, tensors) if anomaly else node.pull_graph(g) if tensors else node.pull(g)
             edges = node.edges
+            if g is None and not node.takes_none:
+                gs = (None,) * len(edges)
+            elif anomaly:
+                gs = watched(node, g, tensors)
+            else:
+                gs = node.pull_graph(g) if tensors else node.pull(g)
             if hooks is not None:
                 gs = run_after(node, g, gs)
             if not keep and node.frees and node.saved:
@@ -113,6 +129,14 @@ def _run(
     except Exception as error:
         _show_forward(error, node)
         raise
+
+
+def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key: int) -> None:
+    """A node that nothing reached waits for its turn all the same."""
+    node = node_of(edge)
+    if node.key != top_key and node.key not in pending:
+        pending[node.key] = [node, None if edge.__class__ is not Port else [None] * node.outputs]
+        heappush(heap, node.key)
 
 
 def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int]) -> None:

@@ -32,13 +32,13 @@ from chainrule.autograd import forward as forward_mode
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import Freed, Node, accumulator, tick
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
-from chainrule.autograd.versions import store_of
-from chainrule.autograd.views import ViewKind, link, rebase, refresh
+from chainrule.autograd.versions import store_of, version_of
+from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.core.ambient import Ambient, here, put, without_grad
 from chainrule.core.family import call, cast, sum_to
 from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, PLAIN, Port, Tensor, fresh
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction", "applied",
@@ -110,6 +110,7 @@ class BackwardCFunction(Node, FunctionCtx):
     takes_tensor: tuple[bool, ...]  # which arguments of `apply` are tensors
     facts: tuple[Any, ...]  # (shape, dtype) of each tensor argument
     made: list[tuple[Any, Any] | None]  # (shape, dtype) of each output; None for one that is no tensor
+    takes_none = True
     settled = False  # has `forward` returned?
 
     @property
@@ -141,7 +142,7 @@ class BackwardCFunction(Node, FunctionCtx):
         kept: tuple[SavedTensor, ...] = self.saved
         return kept
 
-    def metas(self) -> list[Any]:
+    def output_facts(self) -> list[Any]:
         return self.__dict__.get("made", [])
 
     def maybe_clear_saved_tensors(self) -> None:
@@ -154,7 +155,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """Call the user's `backward`."""
         user = self._user_backward()
         if getattr(self._forward_cls, "boxed_grads_call", False):
-            return user(self, args[0] if len(args) == 1 and isinstance(args[0], list) else list(args))
+            return user(self, list(args))
         return user(self, *args)
 
     def _user_backward(self) -> Callable[..., Any]:
@@ -372,6 +373,11 @@ def _transformed(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             "the setup_context staticmethod. For more details, please see "
             "https://pytorch.org/docs/main/notes/extending.func.html"
         )
+    if kwargs:
+        raise NotImplementedError(
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+            f"autograd.Function. Got: {kwargs}"
+        )
     return _transform[0](cls, args)
 
 
@@ -379,6 +385,9 @@ def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
     """Arguments by position, defaults filled in."""
     signature = cls._signature = cls._signature or inspect.signature(cls.forward)
     ctx = () if cls._separate else (None,)
+    unknown = [k for k in kwargs if k not in signature.parameters]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        raise TypeError(f"{cls.__name__}.forward() got an unexpected keyword argument {unknown[0]!r}")
     try:
         found = signature.bind(*ctx, *args, **kwargs)
     except TypeError as error:
@@ -402,7 +411,7 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
         else:
             result = cls.forward(ctx, *args, **kwargs)
         several = isinstance(result, tuple)
-        outs = _settled(ctx, args, result if several else (result,), records)
+        outs = _settled(ctx, args, result if several else (result,), records, state.grad)
     finally:
         put(before)
     if ctx.to_save is not None:
@@ -440,7 +449,7 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient) -> tuple[Any, bool
     return ctx, records
 
 
-def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: bool) -> list[Any]:
+def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: bool, grad: bool) -> list[Any]:
     """The outputs with their history."""
     ctx.outputs = len(given)
     ctx.made = made = []
@@ -461,6 +470,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
             ctx.__dict__.setdefault("_silent", set()).add(i)
         outs[i] = seen[id(t)] if id(t) in seen else _with_history(ctx, i, t, id(t) in inputs, id(t) in dirty, carries)
         seen[id(t)] = outs[i]
+        if outs[i].viewed is not None and id(t) not in dirty and grad:
+            outs[i].viewed.kind = ViewKind.FUNCTION
         if carries:
             carriers.append(outs[i])
     if len(carriers) > 1:
@@ -481,6 +492,11 @@ def _marked(dirty: tuple[Any, ...], given: tuple[Any, ...], inputs: set[int]) ->
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                 "modified inplace must all be outputs of the Function."
+            )
+        if id(t) not in inputs and t.viewed is not None:
+            raise RuntimeError(
+                "mark_dirty received a tensor that was not an input. A view that was made inside the forward cannot be marked as "
+                "dirty; return it, or clone it."
             )
         if id(t) not in inputs:
             warnings.warn(
@@ -503,7 +519,7 @@ def _with_history(ctx: Any, index: int, t: Tensor, is_input: bool, is_dirty: boo
         t = _alias(t)
     t.edge, t.cut = edge, None
     if t.viewed is not None:
-        t.viewed.kind, t.viewed.version = ViewKind.FUNCTION, store_of(t).version
+        t.viewed.version = store_of(t).version
     return t
 
 
@@ -525,6 +541,9 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
     if t.viewed is None:
         rebase(t, ctx, edge)
         return
+    if t.viewed.base.edge is LEAF:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    forbid(t)
     if ctx.outputs > 1:
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
@@ -537,9 +556,11 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
 
 def _alias(t: Tensor) -> Tensor:
     """An input returned as it is becomes a view of itself: one tensor cannot have two histories."""
+    if t.__class__ not in PLAIN:  # whatever the subclass makes of a view of itself
+        return t.view_as(t)  # type: ignore[attr-defined,no-any-return]
     same = REGISTRY["view"]
     out = t.rewrapped()
-    link(out, t, (same, {same.params[1]: tuple(t.shape)}, tuple(t.shape)), ViewKind.FUNCTION)
+    link(out, t, (same, {same.params[1]: tuple(t.shape)}, tuple(t.shape)), ViewKind.NO_GRAD)
     return out
 
 
@@ -550,7 +571,8 @@ def _save(ctx: Any, outs: list[Any], records: bool) -> None:
             raise TypeError(f"save_for_backward can only save variables, but argument {at} is of type {type(t).__name__}")
     if not records:
         return
-    places = {id(t): i for i, t in enumerate(outs) if isinstance(t, Tensor) and _made_by(ctx, t)}
+    dirty = {id(t) for t in ctx.dirty_tensors}
+    places = {id(t): i for i, t in enumerate(outs) if isinstance(t, Tensor) and (id(t) in dirty or _made_by(ctx, t))}
     ctx.saved = tuple([_kept(ctx, t, places.get(id(t))) for t in ctx.to_save])
 
 
@@ -569,6 +591,9 @@ def _made_by(ctx: Any, t: Tensor) -> bool:
 def _push(ctx: Any, args: tuple[Any, ...], outs: list[Any]) -> None:
     """The tangents of the outputs, by the user's `jvp`."""
     level = next(a.extra.tangent[0] for a in args if forward_mode.tangent_of(a) is not None)
+    ctx.saved_for_forward = ctx.saved_for_forward or ()
+    given = [forward_mode.tangent_of(a) for a in args]
+    versions = {id(t): version_of(t) for t in given if t is not None}
     before = put(here().but(forward_grad=False))
     try:
         results = ctx.apply_jvp(*(_tangent(ctx, a) for a in args))
@@ -580,8 +605,9 @@ def _push(ctx: Any, args: tuple[Any, ...], outs: list[Any]) -> None:
             f"function {ctx.name()} returned an incorrect number of forward gradients (expected {len(outs)} got {len(tangents)})"
         )
     dirty = {id(t) for t in ctx.dirty_tensors}
+    changed = {id(t) for t in given if t is not None and version_of(t) != versions[id(t)]}
     for i, (out, t) in enumerate(zip(outs, tangents)):
-        _set_one(ctx, args, i, out, t, level, id(out) in dirty)
+        _set_one(ctx, args, i, out, t, level, changed if id(out) in dirty else None)
 
 
 def _tangent(ctx: Any, a: Any) -> Any:
@@ -593,7 +619,8 @@ def _tangent(ctx: Any, a: Any) -> Any:
     return t
 
 
-def _set_one(ctx: Any, args: tuple[Any, ...], index: int, out: Any, t: Any, level: int, is_dirty: bool) -> None:
+def _set_one(ctx: Any, args: Any, index: int, out: Any, t: Any, level: int, changed: set[int] | None) -> None:
+    """One output's tangent; `changed`, for an output that was changed in place: which tangents `jvp` changed."""
     if not isinstance(out, Tensor):
         if t is not None and isinstance(t, Tensor):
             raise RuntimeError(
@@ -609,16 +636,17 @@ def _set_one(ctx: Any, args: tuple[Any, ...], index: int, out: Any, t: Any, leve
             f"function {ctx.name()} returned a forward gradient for output {index} that is marked non-differentiable (or not of "
             "a floating point dtype). You should return None at that position instead."
         )
-    if is_dirty:
-        _check_inplace_tangent(args, out, t)
+    if changed is not None:
+        _check_inplace_tangent(args, out, t, changed)
     elif out.viewed is not None and not silent:
         _check_view_tangent(args, out, t)
     if t is not None:
         forward_mode.set_tangent(out, t, level)
 
 
-def _check_inplace_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
-    if forward_mode.tangent_of(out) is not t and any(a is out for a in args):
+def _check_inplace_tangent(args: tuple[Any, ...], out: Tensor, t: Any, changed: set[int]) -> None:
+    held = forward_mode.tangent_of(out)
+    if any(a is out for a in args) and (held is not t or id(t) not in changed):
         raise RuntimeError(
             "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
             "input inplace, then the jvp function must modify the corresponding gradient inplace."
@@ -639,8 +667,7 @@ def _check_view_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
         if t.viewed.base is not given.viewed.base:
             raise RuntimeError(f"{what} of the same base as the given tangent.")
     elif t.viewed.base is not given:
-        kind = "same base as" if source.viewed is not None else "given"
-        raise RuntimeError(f"{what} of the {kind} input tangent.")
+        raise RuntimeError(f"{what} of the given input tangent.")
 
 
 # ------------------------------------------------------------------------------------------- once_differentiable

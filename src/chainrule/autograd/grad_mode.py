@@ -220,6 +220,10 @@ class _force_original_view_tracking(Mode):
     def __enter__(self) -> None:
         REPLAY[0] = self._mode
 
+    def __call__(self, fn: F) -> F:
+        REPLAY[0] = self._was
+        return super().__call__(fn)
+
     def __exit__(self, *exc: object) -> None:
         REPLAY[0] = self._was
 

@@ -186,7 +186,7 @@ def _analytical(check: _Check, out: Any, vs: list[Any]) -> list[Any]:
 
 
 def _repeatable(first: list[Any], again: list[Any], tol: float) -> bool:
-    return all(a.size == 0 or np.abs(a - b).max() <= tol for a, b in zip(first, again))
+    return all(a.size == 0 or not np.abs(a - b).max() > tol for a, b in zip(first, again))
 
 
 def _pushed(check: _Check, at: int, tangent: Any) -> list[Any]:

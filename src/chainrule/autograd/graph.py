@@ -38,7 +38,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, index = (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
-    if node.metas() is None:  # asked of the tensor now: the node itself did not keep it
+    if node.output_facts() is None:  # asked of the tensor now: the node itself did not keep it
         node.__dict__["metas"] = [(tuple(tensor.shape), tensor.dtype)]
     return GradientEdge(node, index)
 

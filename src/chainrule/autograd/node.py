@@ -17,6 +17,7 @@ from weakref import ref
 
 import numpy as np
 
+from chainrule.core.ambient import put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
@@ -93,6 +94,13 @@ class Node:
         title = type(self).__name__
         return f"torch::autograd::{title}" if title == "CopyBackwards" else title  # which PyTorch writes by hand
 
+    def __call__(self, *gs: Any) -> Any:
+        """Pull given cotangents through this node alone."""
+        if len(gs) != self.outputs:
+            raise TypeError(f"{self.name()} expected {self.outputs} arguments, got {len(gs)} arguments instead")
+        found = tuple(self.pull_graph(gs[0] if self.outputs == 1 else list(gs)))
+        return found[0] if len(found) == 1 else found
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where the cotangents go: (node, which of its outputs) for each input."""
@@ -121,7 +129,7 @@ class Node:
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
         """Shape and dtype of each output of the forward, where the node still knows them."""
-        metas = self.metas()
+        metas = self.output_facts()
         if metas is None:
             raise RuntimeError(
                 f"{self.name()} does not keep the shape of its output; take the edge from the tensor "
@@ -129,7 +137,7 @@ class Node:
             )
         return tuple(InputMetadata(*m) for m in metas if m is not None)
 
-    def metas(self) -> list[tuple[Any, DType] | None] | None:
+    def output_facts(self) -> list[tuple[Any, DType] | None] | None:
         """(shape, dtype) of each output, or None where nobody remembers."""
         found: list[tuple[Any, DType] | None] | None = self.__dict__.get("metas")
         return found
@@ -156,7 +164,7 @@ class AccumulateGrad(Node):
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
-    def metas(self) -> list[tuple[Any, DType] | None]:
+    def output_facts(self) -> list[tuple[Any, DType] | None]:
         return [(self.variable.shape, self.variable.dtype)]
 
     def pull(self, g: Any) -> tuple[Any, ...]:
@@ -164,7 +172,7 @@ class AccumulateGrad(Node):
             return ()  # requires_grad_(False) since the graph was made
         accumulate(self.variable, g)
         if self.hooks is not None:
-            self.report()
+            self.report_bare()
         return ()
 
     def pull_graph(self, g: Any) -> tuple[Any, ...]:
@@ -180,7 +188,15 @@ class AccumulateGrad(Node):
         extra = self.variable.extra
         for hook in list((extra.post_hooks or {}).values()) if extra is not None else ():
             if hook(self.variable) is not None:
-                raise RuntimeError("post accumulate grad hooks should return None.")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+    def report_bare(self) -> None:
+        """The same, in a pass that does not record."""
+        before = without_grad()
+        try:
+            self.report()
+        finally:
+            put(before)
 
 
 def hooks_of(node: Node) -> Hooks:
@@ -276,4 +292,4 @@ def accumulate_graph(leaf: Tensor, g: Any) -> None:
     extra = leaf.extra
     assert extra is not None
     with _lock:
-        extra.grad = g.clone() if extra.grad is None else extra.grad + g
+        extra.grad = g.new_empty(g.shape).copy_(g) if extra.grad is None else extra.grad + g

@@ -64,9 +64,9 @@ class OpNode(Node):
             return entry
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {asked!r}")
 
-    def metas(self) -> list[tuple[Any, DType] | None] | None:
+    def output_facts(self) -> list[tuple[Any, DType] | None] | None:
         """Of several outputs the node keeps note; of one, what it saved may tell."""
-        found = Node.metas(self)
+        found = Node.output_facts(self)
         if found is not None or self.saved.__class__ is not tuple:
             return found
         names, outs_at = self.layout.unpacked(), self.layout.outs_at()

@@ -57,7 +57,7 @@ class _Stop(Exception):
 
 class _Settings(threading.local):
     debug: bool | None = None
-    early_stop = True
+    early_stop: bool | None = None
     group: GraphExecGroup | None = None
 
 
@@ -293,7 +293,7 @@ class _Recording(saved_tensors_hooks):
             at = rerun.count
             rerun.count += 1
             rerun.sites.append(here_in_user_code())
-            kept: Tensor = t.detach()
+            kept: Tensor = t.detach() if t.requires_grad else t
             if at >= len(frame.holders):
                 if not frame.forward_done:
                     frame.ignore_mismatch = True  # a gradient was taken inside the function, before the first run was over
@@ -359,7 +359,7 @@ def _without_reentrance(
         with _generator_at(state), again_context:
             fn(*values, **keywords)
 
-    frame = _Frame(early_stop and _settings.early_stop, _CHECKS[determinism_check], debug)
+    frame = _Frame(early_stop if _settings.early_stop is None else _settings.early_stop, _CHECKS[determinism_check], debug)
     frame.again = again
     marker = torch.empty((0,)).requires_grad_()
     saver = _SaveInputs.apply(marker, kwargs, *args)
