@@ -626,7 +626,7 @@ def gradients_keep_dtype(case: Case) -> None:
         for i, g, w in zip(case.smooth, found, want):
             if g is not None:
                 assert g.dtype is dtype and tuple(g.shape) == at[i].raw.shape, (
-                    f"gradient {i}: {g.dtype} {g.shape}"
+                    f"{dtype} gradient {i}: {g.dtype} {g.shape}"
                 )
                 assert size_of([_wide(g.raw) - w]) <= rtol * (size_of([w]) + 1), (
                     f"{dtype} gradient {i}: {g.raw}, not {w}"
