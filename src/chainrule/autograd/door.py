@@ -13,7 +13,7 @@ from chainrule.autograd.eager import eager, eager_inplace
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
-from chainrule.core.dtype import can_cast
+from chainrule.core.dtype import can_cast, dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
@@ -186,6 +186,8 @@ class Inplace:
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                     "memory location. Please clone() the tensor before performing the operation."
                 )
+        if op.family.diagonal:
+            check_target(op, inputs, params)
         result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
         if target.flags.writeable and not has_overlap(target):
@@ -205,12 +207,32 @@ def has_overlap(raw: Any) -> bool:
     return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
 
 
+_KEEPS_DTYPE = frozenset(("same", "float", "integer", "native"))  # the result has the dtype the op computes in
+
+
+def check_target(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    """Refuse, before anything is computed, what an in-place elementwise op could not write into its target."""
+    have = inputs[0].raw.shape
+    for t in inputs[1:]:
+        if isinstance(t, Tensor) and t.raw.shape != have:
+            shape = np.broadcast_shapes(*(t.raw.shape for t in inputs if isinstance(t, Tensor)))
+            if shape != have:
+                raise RuntimeError(
+                    f"output with shape {list(have)} doesn't match the broadcast shape {list(shape)}"
+                )
+    if len(inputs) > 1 and (op.promote in _KEEPS_DTYPE or callable(op.promote)):
+        _check_cast(op.family.common(op, inputs, params), inputs[0].dtype)
+
+
+def _check_cast(from_: DType, to: DType) -> None:
+    if not can_cast(from_, to):
+        raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
+
+
 def check_fits(op: Op, target: Tensor, result: Any) -> None:
     """The result of an in-place op must have the target's shape, and a dtype that casts to the target's."""
     if tuple(target.raw.shape) != tuple(result.shape):
         raise RuntimeError(
             f"output with shape {list(target.raw.shape)} doesn't match the broadcast shape {list(result.shape)}"
         )
-    from_, to = dtype_of(result), target.dtype
-    if not can_cast(from_, to):
-        raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
+    _check_cast(dtype_of(result), target.dtype)

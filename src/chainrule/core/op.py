@@ -28,6 +28,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chainrule.core import dtype as dtypes
+
 __all__ = ["REGISTRY", "Array", "Number", "Op", "OpFunction", "Rule", "rule"]
 
 Array = Any  # an ndarray to a forward; whatever world the rule runs in, to a rule
@@ -164,6 +166,11 @@ class Op:
                 raise TypeError(f"{self.name}.vjp: {name!r} is not one of its inputs {self.inputs}")
             self.pulls[name] = rule(fn)
         return self.fn
+
+    @property
+    def refuses_floats(self) -> bool:
+        """Is it an op of integers? Then floats must meet its check."""
+        return dtypes.FLOAT in getattr(self.check, "refuses", ())
 
     def run(self, xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The forward, given the inputs in order and the static parameters by name."""

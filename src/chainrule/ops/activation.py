@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, NARROW, bool_, dtype as DType, float64, widened
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, NARROW, OF_NUMPY, bool_, dtype as DType, finfo, float64, widened
 from chainrule.core.family import call, elementwise, general, scan
 from chainrule.core.op import Array
 from chainrule.core.public import alias, composite, spell
@@ -251,17 +251,13 @@ def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
 hardshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lambd)))
 
 
-def _check_softshrink(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    if params["lambd"] < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {params['lambd']:g}.")
-    floats_only("softshrink_cpu")(inputs, params)
-
-
-@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=_check_softshrink, spelled="n")
+@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("softshrink_cpu"), spelled="n")
 def softshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     """x moved lambd toward 0, but not past it."""
     if lambd < 0:
-        _check_softshrink((), {"lambd": lambd})
+        found = OF_NUMPY[input.dtype]
+        top = finfo(found).max
+        raise RuntimeError(f"lambda must be in range [0, {top:g}] for input dtype {found.title}, but found {lambd:g}")
     return input - xp.minimum(xp.maximum(input, -lambd), lambd)
 
 
@@ -362,20 +358,20 @@ def _halves(x: Any, dim: int) -> tuple[Any, Any]:
     return first, second
 
 
-def _check_glu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    input, dim = inputs[0], params["dim"]
+def _halved(input: Any, dim: int) -> int:
+    """The axis, if it can be halved."""
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     at = normalize_dim(dim, input.ndim)
     if input.shape[at] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {at} is size {input.shape[at]}")
-    floats_only("glu_cpu")(inputs, params)
+    return at
 
 
-@general(samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]), check=_check_glu, spelled="n")
+@general(samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]), check=floats_only("glu_cpu"), spelled="n")
 def glu(xp: Any, input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""
-    a, b = _halves(widened(input), dim)
+    a, b = _halves(widened(input), _halved(input, dim))
     return (a * xp.activations.sigmoid(b)).astype(input.dtype, copy=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,9 @@ def zeros_like(g: Any) -> Any:
 # ------------------------------------------------------------------------------------------- sums and differences
 
 
+NO_COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a complex number."
+
+
 def _check_alpha(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     alpha = params["alpha"]
     met = common_dtype(inputs)
@@ -37,7 +40,7 @@ def _check_alpha(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if isinstance(alpha, float) and met.category < FLOAT:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and not met.is_complex:
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        raise RuntimeError(NO_COMPLEX_ALPHA)
 
 
 def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -56,7 +59,11 @@ def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def times(x: Any, alpha: Any) -> Any:
     """An array times a Python number, in the array's dtype: integers wrap around."""
-    if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind in "fc":
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x * alpha
+    if x.dtype.kind in "fc":
+        if isinstance(alpha, complex) and x.dtype.kind == "f":
+            raise RuntimeError(NO_COMPLEX_ALPHA)
         return x * alpha
     return x * np.asarray(alpha).astype(x.dtype)
 
@@ -121,12 +128,14 @@ def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
 
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
+def _refuse_mode(mode: Any) -> NoReturn:
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
+
+
 def _check_div(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     mode = params["rounding_mode"]
     if mode not in (None, "trunc", "floor"):
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
-        )
+        _refuse_mode(mode)
     if mode is not None:
         not_for(f"div_{mode}_cpu", BOOL, COMPLEX)(inputs, params)
 
@@ -134,6 +143,15 @@ def _check_div(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def _refuse_zeros(divisor: Any) -> None:
     if divisor.dtype.kind in "iu" and not divisor.all():
         raise RuntimeError("ZeroDivisionError")
+
+
+def as_arrays(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands as arrays; a Python number takes the other's dtype."""
+    if isinstance(b, (int, float, complex)):
+        b = np.asarray(b, a.dtype)
+    elif isinstance(a, (int, float, complex)):
+        a = np.asarray(a, b.dtype)
+    return a, b
 
 
 def divided_down(xp: Any, a: Any, b: Any) -> Any:
@@ -151,6 +169,9 @@ def divided_to_zero(xp: Any, a: Any, b: Any) -> Any:
     return down + ((down < 0) & (down * b != a))
 
 
+_ROUNDED = {"floor": divided_down, "trunc": divided_to_zero}
+
+
 @elementwise(
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
     promote=lambda params: "float" if params["rounding_mode"] is None else "same",
@@ -160,8 +181,9 @@ def div(xp: Any, input: Array | Number, other: Array | Number, *, rounding_mode:
     """Quotient of two tensors, element by element, true or rounded down ("floor") or toward zero ("trunc")."""
     if rounding_mode is None:
         return xp.true_divide(input, other)
-    input, other = np.asarray(input), np.asarray(other, getattr(input, "dtype", None))
-    return divided_down(xp, input, other) if rounding_mode == "floor" else divided_to_zero(xp, input, other)
+    if rounding_mode not in _ROUNDED:
+        _refuse_mode(rounding_mode)
+    return _ROUNDED[rounding_mode](xp, *as_arrays(input, other))
 
 
 div.vjp(
@@ -175,8 +197,7 @@ div.vjp(
 @elementwise(check=not_for("div_floor_cpu", BOOL, COMPLEX), node={"": "torch::autograd::NotImplemented"})
 def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""
-    input, other = np.asarray(input), np.asarray(other, getattr(input, "dtype", None))
-    return divided_down(xp, input, other)
+    return divided_down(xp, *as_arrays(input, other))
 
 
 def no_derivative(name: str) -> Any:
@@ -273,7 +294,7 @@ def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
             return short(xp, input)
     elif getattr(input, "dtype", None) is not None and input.dtype.kind in "iu":
         return _integer_power(xp, input, exponent)
-    elif exponent.ndim == 0:
+    elif getattr(exponent, "ndim", 1) == 0:
         short = _SHORT_CUTS.get(exponent[()])
         if short is not None and exponent.dtype.kind == "f" and input.ndim:
             return short(xp, input)
@@ -284,7 +305,7 @@ def _pull_base(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, (int, float, complex)):
         if exponent == 2:
             return g * (2 * input)
-        return g * (exponent * input ** (exponent - 1)) if exponent != 0 else zeros_like(g)
+        return g * (exponent * pow(input, exponent - 1)) if exponent != 0 else zeros_like(g)
     return call("where", exponent == 0, zeros_like(g), g * (exponent * input ** (exponent - 1)))
 
 

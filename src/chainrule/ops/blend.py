@@ -13,7 +13,7 @@ from chainrule.core.public import PUBLIC, composite, method
 from chainrule.core.samples import nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import pow, times, zeros_like
-from chainrule.ops.compare import refuse_overflow
+from chainrule.ops.compare import kept, refuse_overflow
 from chainrule.ops.domains import not_for, same_dtype
 
 __all__: list[str] = []
@@ -26,7 +26,7 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     same_dtype(inputs, ("self", "end", "weight"))
     if not isinstance(weight, Tensor):
         refuse_overflow(weight, input.dtype)
-    not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)(inputs, params)
+    not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)((input, end), params)
 
 
 @elementwise(
@@ -103,7 +103,7 @@ def nextafter(xp: Any, input: Array, other: Array) -> Array:
     return xp.nextafter(input, other)
 
 
-nextafter.vjp(input=lambda g, input, other: call("where", input == other, zeros_like(g), g), other=lambda g, input, other: call("where", input == other, g, zeros_like(g)))
+nextafter.vjp(input=lambda g, input, other: kept(g, input != other), other=lambda g: zeros_like(g))
 
 
 def _precise(x: Any, wide: Any) -> Any:

@@ -407,9 +407,13 @@ def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
     if a.dtype is not b.dtype:
         raise RuntimeError(f"{a.dtype.title} did not match {b.dtype.title}")
-    for name in ("rtol", "atol"):
-        if params[name] < 0:
-            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {params[name]:g}")
+    _check_tolerance(**params)
+
+
+def _check_tolerance(rtol: float, atol: float, equal_nan: bool = False) -> None:
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 
 @elementwise(promote="none", spelled="fm", check=_check_close)
@@ -417,6 +421,7 @@ def isclose(
     xp: Any, input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Array:
     """Where |input - other| <= atol + rtol * |other|."""
+    _check_tolerance(rtol, atol)
     near = xp.equal(input, other)
     if equal_nan:
         near = near | (xp.isnan(input) & xp.isnan(other))

@@ -150,7 +150,7 @@ def conj(input: Tensor) -> Tensor:
 @elementwise(spelled="fmi", holomorphic=False)
 def conj_physical(xp: Any, input: Array) -> Array:
     """The complex conjugate, in memory of its own."""
-    return xp.conjugate(input)
+    return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
 
 
 conj_physical.vjp(input=lambda g: _conj(g))

@@ -41,6 +41,7 @@ def not_for(kernel: str, *categories: int) -> Check:
         if met.category in categories:
             raise unimplemented(kernel, met)
 
+    check.refuses = categories  # type: ignore[attr-defined]  # floats may not take the fast path where they are refused
     return check
 
 
@@ -66,6 +67,7 @@ def both(*checks: Check) -> Check:
         for each in checks:
             each(inputs, params)
 
+    check.refuses = tuple(c for each in checks for c in getattr(each, "refuses", ()))  # type: ignore[attr-defined]
     return check
 
 

@@ -10,7 +10,7 @@ from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import alias
 from chainrule.core.samples import positive, real, samples
-from chainrule.ops.arithmetic import one, zeros_like
+from chainrule.ops.arithmetic import as_arrays, one, zeros_like
 from chainrule.ops.compare import kept
 from chainrule.ops.domains import not_for
 
@@ -135,6 +135,7 @@ def zero_times(xp: Any, x: Any, y: Any, product: Any) -> Any:
 )  # fmt: skip
 def xlogy(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """x log(y), 0 where x is 0."""
+    input, other = as_arrays(input, other)
     return zero_times(xp, input, other, input * xp.log(other))
 
 
@@ -170,6 +171,7 @@ xlogy.vjp(input=_pull_xlogy_input, other=lambda g, input, other: g * (input / ot
 )  # fmt: skip
 def xlog1py(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """x log(1 + y), 0 where x is 0."""
+    input, other = as_arrays(input, other)
     return zero_times(xp, input, other, input * xp.log1p(other))
 
 

@@ -24,6 +24,7 @@ def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None
     (target,) = inputs
     if target.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
+    not_for("abs_cpu", BOOL)(inputs, params)
     xp.absolute(target.raw, out=target.raw)
 
 
@@ -38,6 +39,14 @@ def absolute(xp: Any, input: Array) -> Array:
 
 absolute.vjp(input=lambda g, input: g * sgn(input))
 alias(absolute, "absolute", spelled="fmi")
+
+
+def _signs(xp: Any, x: Any) -> Any:
+    """x / |x|; 0 at 0 and of NaN."""
+    if x.dtype.kind == "b":
+        return x.copy()
+    out = xp.sign(x)
+    return xp.masks.keep(out, x == x) if x.dtype.kind == "f" else out
 
 
 @elementwise(
@@ -61,7 +70,7 @@ sign.vjp(input=lambda g: zeros_like(g))
 @elementwise(samples=samples(nonzero, one), holomorphic=False)
 def sgn(xp: Any, input: Array) -> Array:
     """The direction of every element: x / |x|, 0 at 0."""
-    return xp.sign(input) if input.dtype.kind != "b" else input.copy()
+    return _signs(xp, input)
 
 
 def _pull_sgn(g: Any, input: Any, out: Any) -> Any:

@@ -144,8 +144,8 @@ def mvlgamma(xp: Any, input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
         _check_mvlgamma((), {"p": p})
-    total = input * 0 + p * (p - 1) / 4 * math.log(math.pi)
-    for j in range(p):
+    total = xp.special.lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(1, p):
         total = total + xp.special.lgamma(input - j / 2)
     return total
 
@@ -274,7 +274,9 @@ def logit(xp: Any, input: Array, eps: float | None = None) -> Array:
 
 def _pull_logit(g: Any, input: Any, eps: float | None) -> Any:
     pulled = g / (input * (1 - input))
-    return pulled if eps is None else kept(pulled, (input >= eps) & (input <= 1 - eps))
+    if eps is None:
+        return call("where", (input < 0) | (input > 1), math.nan, pulled)
+    return kept(pulled, call("logical_not", (input < eps) | (input > 1 - eps)))
 
 
 logit.vjp(input=_pull_logit)

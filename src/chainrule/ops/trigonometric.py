@@ -12,7 +12,7 @@ from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array
 from chainrule.core.public import alias
 from chainrule.core.samples import Drawn, nonzero, positive, real, samples, unit
-from chainrule.ops.arithmetic import one, sqrt
+from chainrule.ops.arithmetic import is_complex, one, sqrt
 from chainrule.ops.compare import kept
 from chainrule.ops.domains import no_complex, not_for
 
@@ -141,7 +141,12 @@ def acosh(xp: Any, input: Array) -> Array:
     return xp.arccosh(input)
 
 
-acosh.vjp(input=lambda g, input: g / (sqrt(input - 1) * sqrt(input + 1)))
+def _acosh_slope(input: Any) -> Any:
+    """1 over the slope; the complex root has its branch cut elsewhere when it is taken in one."""
+    return sqrt(input - 1) * sqrt(input + 1) if is_complex(input) else sqrt(input * input - 1)
+
+
+acosh.vjp(input=lambda g, input: g / _acosh_slope(input))
 
 
 @elementwise(samples=samples(unit, one), promote="float", spelled="fmiF")
