@@ -118,7 +118,7 @@ def _explained(data: Any, want: DType, error: Exception) -> Exception:
     if isinstance(error, OverflowError) or "NaN" in str(error):
         if want is dtypes.int64:
             return ValueError("Overflow when unpacking long long")
-        return RuntimeError(f"value cannot be converted to type {want.name} without overflow")
+        return RuntimeError(_OVERFLOW.format(want.name))
     if "complex" in str(error):
         return TypeError("must be real number, not complex")
     return error
@@ -202,13 +202,20 @@ def _number_like(data: Any, found: list[DType]) -> Any:
 
 def cast_number(value: Any, dtype: DType) -> Any:
     """A Python number as a 0-d array, refused if it does not fit."""
-    if dtype.category == 1 and not isinstance(value, (bool, int)):
-        value = int(value) if not isinstance(value, complex) else value
-    if dtype.category == 2 and isinstance(value, complex):
+    if isinstance(value, complex) and not dtype.is_complex:
         if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
+            raise RuntimeError(_OVERFLOW.format(_C_NAMES.get(dtype.name, dtype.name)))
         value = value.real
-    return _filled(value, dtype)
+    if dtype.category == 1 and not isinstance(value, int):
+        value = int(value)
+    try:
+        return _filled(value, dtype)
+    except RuntimeError:
+        raise RuntimeError(_OVERFLOW.format(_C_NAMES.get(dtype.name, dtype.name))) from None
 
 
-_C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}
+_OVERFLOW = "value cannot be converted to type {} without overflow"
+_C_NAMES = {
+    "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double", "uint8": "uint8_t",
+    "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+}  # fmt: skip

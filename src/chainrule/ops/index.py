@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.backends.cpu import scatter as kernels
 from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
+from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
-from chainrule.core.public import composite, spell
+from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
@@ -361,6 +361,10 @@ def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Num
     """The input with one value in the slices that an index vector names."""
     if np.ndim(value):
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {np.ndim(value)} dimension(s).")  # fmt: skip
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    if not isinstance(value, np.ndarray):
+        value = cast_number(value, dtype_of(input))
     return xp.scatter.index_fill(input, normalize_dim(dim, input.ndim), index, value)
 
 
@@ -548,8 +552,23 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return zeros.scatter(-1, tensor.unsqueeze(-1), 1)  # type: ignore[attr-defined, no-any-return]
 
 
+@composite("f")
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flattened tensor of a shape, as one index tensor per axis."""
+    if not isinstance(indices, Tensor) or indices.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    steps = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else ()
+    return tuple((indices // int(step)) % int(n) for step, n in zip(steps, sizes))  # type: ignore[operator]
+
+
 def _is_level(t: Tensor) -> bool:
     return isinstance(t.raw, Tensor)
 
-
-del spell, kernels

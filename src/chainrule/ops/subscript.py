@@ -49,6 +49,8 @@ def _at(indices: Any, dims: Dims) -> Any:
 def _in_words(error: IndexError, dims: Dims) -> IndexError:
     """NumPy's words as PyTorch's, which count only the axes that are indexed."""
     text = str(error)
+    if "empty axes" in text:
+        return IndexError("index is out of bounds for dimension with size 0")
     for place, axis in enumerate(dims):
         text = text.replace(f"axis {axis} ", f"dimension {place} ")
     return IndexError(text)
@@ -150,15 +152,15 @@ def _check_values(target: Any, key: Any, values: Any) -> None:
     at = dims[0] if _adjacent(tuple(dims)) else 0
     shape = (*rest[:at], *want, *rest[at:])
     lead = len(shape) - values.ndim
-    if values.dtype != target.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {OF_NUMPY[target.dtype].title} for the "
-            f"destination and {OF_NUMPY[values.dtype].title} for the source."
-        )
     if lead < 0 or any(n != 1 and n != m for n, m in zip(values.shape, shape[lead:])):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
             f"{list(shape)}"
+        )
+    if values.dtype != target.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {OF_NUMPY[target.dtype].title} for the "
+            f"destination and {OF_NUMPY[values.dtype].title} for the source."
         )
 
 
@@ -463,6 +465,11 @@ def _put_rank(x: Tensor, indices: Tensor, dims: Dims) -> int:
     return len(x.shape) - len(dims) + len(indices.shape) - (len(dims) > 1)
 
 
+@method
+def __delitem__(self: Tensor, key: Any) -> NoReturn:
+    raise TypeError("Tensor does not support deleting items")
+
+
 def _without_lead(value: Tensor, rank: int) -> Tensor:
     """A value whose leading axes of size 1, beyond `rank`, are dropped."""
     shape = tuple(value.shape)
@@ -488,6 +495,8 @@ def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
             reader.keep(part)
         else:
             reader.tensor(part)
+    if not reader.found:
+        raise RuntimeError("index_put(): at least one of the indices must be a tensor")
     found, dims = read_indices(reader.found)
     return reader.x, found, dims
 

@@ -189,12 +189,12 @@ def _assign(x: Array, positions: Array, values: Any) -> Array:
     return out.reshape(x.shape)
 
 
-def _accumulate(ufunc: np.ufunc, x: Array, positions: Array, values: Any) -> Array:
-    """x with `values` folded in at flat `positions`, duplicates in turn, half floats in float32."""
+def _accumulate(ufunc: np.ufunc, x: Array, positions: Array, values: Any, wide: bool = True) -> Array:
+    """x with `values` folded in at flat `positions`, duplicates in turn, half floats in float32 (if `wide`)."""
     out = _flat_copy(x)
     if not positions.size:
         return out.reshape(x.shape)
-    if is_half(x.dtype):
+    if wide and is_half(x.dtype):
         out, values = out.astype(np.float32), values.astype(np.float32)
     with np.errstate(all="ignore"):
         ufunc.at(out, positions.reshape(-1), values.reshape(-1) if values.ndim else values)
@@ -237,22 +237,24 @@ def scatter_reduce(
     return _reduce_at(x, positions, values, reduce, include_self)
 
 
-def _reduce_at(x: Array, positions: Array, values: Array, reduce: str, include_self: bool) -> Array:
+def _reduce_at(
+    x: Array, positions: Array, values: Array, reduce: str, include_self: bool, wide: bool = True
+) -> Array:
     start = x if include_self else _assign(x, positions, _identity(reduce, x.dtype))
     if reduce != "mean":
-        return _accumulate(_FOLDS[reduce], start, positions, values)
-    if is_half(x.dtype):
+        return _accumulate(_FOLDS[reduce], start, positions, values, wide)
+    if wide and is_half(x.dtype):
         return _mean_at(start.astype(np.float32), positions, values.astype(np.float32), include_self).astype(
             x.dtype
         )
-    return _mean_at(start, positions, values, include_self)
+    return _mean_at(start, positions, values, include_self, wide)
 
 
-def _mean_at(start: Array, positions: Array, values: Array, include_self: bool) -> Array:
-    total = _accumulate(np.add, start, positions, values)
+def _mean_at(start: Array, positions: Array, values: Array, include_self: bool, wide: bool = True) -> Array:
+    total = _accumulate(np.add, start, positions, values, wide)
     count = np.bincount(positions.reshape(-1), minlength=start.size).reshape(start.shape) + int(include_self)
     divide = np.floor_divide if start.dtype.kind in "iu" else np.true_divide
-    return np.asarray(divide(total, np.maximum(count, 1)), dtype=start.dtype)
+    return np.asarray(divide(total, np.maximum(count, 1).astype(start.dtype)), dtype=start.dtype)
 
 
 # --------------------------------------------------------------------------------------------- slice by slice
@@ -350,7 +352,8 @@ def index_reduce(
     _require_ordered(x, reduce, "index_reduce")
     _require_slices(x, dim, index, src, "index_reduce", RuntimeError)
     _require_within_self(index, (x.shape or (1,))[dim])
-    return _reduce_at(x, *_slices(x, dim, index, src), reduce, include_self)
+    # Unlike scatter_reduce, PyTorch rounds half floats here at every step.
+    return _reduce_at(x, *_slices(x, dim, index, src), reduce, include_self, wide=False)
 
 
 # ---------------------------------------------------------------------------------------------- flat and mask
@@ -444,8 +447,39 @@ def index_put(x: Array, key: Any, values: Array, accumulate: bool = False) -> Ar
         key = key[0]
     if isinstance(key, np.ndarray) and key.dtype.kind in "iu" and x.ndim:
         return _add_rows(out, key, values)
-    positions = np.arange(x.size).reshape(x.shape)[key]
-    return _accumulate(np.add, x, np.asarray(positions), np.broadcast_to(values, positions.shape))
+    positions = _key_positions(x.shape, key)
+    return _accumulate(np.add, x, positions, np.broadcast_to(values, positions.shape))
+
+
+def _key_positions(shape: Shape, key: Any) -> Array:
+    """Flat offsets of the elements that a key names. A key of index arrays and whole slices needs no table of them all."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not all(_is_whole(p) or (isinstance(p, np.ndarray) and p.dtype.kind in "iu") for p in parts):
+        return np.asarray(np.arange(prod(shape)).reshape(shape)[key])
+    axes = [axis for axis, p in enumerate(parts) if isinstance(p, np.ndarray)]
+    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    named: Any = 0
+    for axis in axes:
+        index, size = parts[axis], shape[axis]
+        _require_within_dim(index, size, axes.index(axis), IndexError, low=-size)
+        named = named + (index % max(size, 1)) * np.int64(steps[axis])
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    others = [axis for axis in range(len(shape)) if axis not in axes]
+    return _outer_sum(named, [(shape[a], steps[a]) for a in others[:first]], [(shape[a], steps[a]) for a in others[first:]])
+
+
+def _is_whole(part: Any) -> bool:
+    return isinstance(part, slice) and part == slice(None)
+
+
+def _outer_sum(named: Array, before: list[tuple[int, int]], after: list[tuple[int, int]]) -> Array:
+    """Offsets named by index arrays, with every offset of the axes before and after them."""
+    rank = len(before) + named.ndim + len(after)
+    out = named.reshape(named.shape + (1,) * len(after))
+    places = [*range(len(before)), *range(rank - len(after), rank)]
+    for place, (size, step) in zip(places, before + after):
+        out = out + (np.arange(size) * step).reshape((size,) + (1,) * (rank - place - 1))
+    return np.asarray(out)
 
 
 def _add_rows(x: Array, index: Array, values: Array) -> Array:
