@@ -25,12 +25,13 @@ from chainrule.core.layout import (
     channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_bsc, sparse_bsr,
     sparse_coo, sparse_csc, sparse_csr, strided,
 )  # fmt: skip
+from chainrule.core.notices import is_warn_always_enabled, set_warn_always
 from chainrule.core.printing import set_printoptions
 from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size
 from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
-from chainrule.ops import activation, arithmetic, attention, blend, class_loss, compare, complex, contract, conv, convert, create, distance, dropout, embedding, exponential, facts, fill, index, join, legacy, linalg as _linalg, logic, loss, norm_layers, pad, pool, printing_methods, python_protocol, reduce, resize, rounding, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_copies, view_inplace, views, methods
+from chainrule.ops import activation, arithmetic, attention, blend, class_loss, compare, complex, contract, conv, convert, create, distance, dropout, embedding, exponential, facts, fill, index, join, legacy, linalg as _linalg, logic, loss, norm_layers, pad, pool, printing_methods, python_protocol, reduce, resize, rounding, sample, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_copies, view_inplace, views, methods
 
 __version__ = "0.1.0"
 

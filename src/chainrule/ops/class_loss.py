@@ -12,6 +12,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.domains import no_complex
 from chainrule.ops.loss import REDUCTIONS, check_reduction, folded, legacy_reduction, share
 
 __all__ = ["multi_margin_op", "multilabel_margin_op"]
@@ -49,7 +50,9 @@ def _one_hot(target: Any, like: Any) -> Any:
 
 
 @general(
-    name="multi_margin_loss", spelled="",
+    name="multi_margin_loss", spelled="", check=no_complex(
+        "\"multi_margin_loss_cpu_kernel\" not implemented for complex dtypes", NotImplementedError
+    ),
     samples=samples(apart, [((3, 4), Drawn(integers(4), 3), None)], p=[1, 2], margin=[1.0], reduction=list(REDUCTIONS)),
 )  # fmt: skip
 def multi_margin_op(
@@ -68,7 +71,7 @@ def _pull_multi_margin(
     g: Any, input: Any, target: Any, weight: Any, p: int, margin: float, reduction: str
 ) -> Any:
     z, right = _lead(input, target, margin)
-    slope = (z > 0) * (1.0 if p == 1 else 2.0 * z)
+    slope = (z > 0) * (call("ones_like", z) if p == 1 else 2.0 * z)
     if weight is not None:
         slope = slope * _column(weight[target])
     slope = call("where", right, -call("sum", slope, -1, True), slope)
@@ -148,8 +151,8 @@ def multilabel_margin_op(xp: Any, input: Array, target: Array, reduction: str) -
 def _pull_multilabel(g: Any, input: Any, target: Any, reduction: str) -> Any:
     gaps, counts, index = _gaps(input, target)
     slope = counts & (gaps > 0)
-    pushed = call("sum", slope, -2) * 1.0
-    pulled = call("sum", slope, -1) * 1.0
+    slope = slope * call("ones_like", gaps)
+    pushed, pulled = call("sum", slope, -2), call("sum", slope, -1)
     zeros = pushed * 0
     down = call("scatter_add", zeros, -1, index, pulled)
     g = share(g, reduction, tuple(input.shape[:-1]), 1.0 / input.shape[-1])

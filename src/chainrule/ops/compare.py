@@ -425,8 +425,8 @@ def isclose(
     near = xp.equal(input, other)
     if equal_nan:
         near = near | (xp.isnan(input) & xp.isnan(other))
-    if input.dtype.kind == "b":
-        input, other = input.astype(np.int8), other.astype(np.int8)
+    if input.dtype.kind in "biu":
+        input, other = input.astype(np.float64), other.astype(np.float64)
     gap = xp.absolute(xp.subtract(input, other))
     return near | (xp.isfinite(gap) & (gap <= atol + xp.absolute(rtol * other)))
 

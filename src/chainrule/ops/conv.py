@@ -132,18 +132,18 @@ convolution.vjp(
 
 @general(spelled="", node="ConvolutionBackward")
 def convolution_weight(
-    xp: Any, g: Array, input: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    xp: Any, output: Array, input: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:
-    """The derivative of <g, convolution(input, weight)> in the weight, which has this shape."""
-    return xp.conv.conv_weight(g, input, shape, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+    """The derivative of <output, convolution(input, weight)> in the weight, which has this shape."""
+    return xp.conv.conv_weight(output, input, shape, stride, padding, dilation, groups)  # type: ignore[no-any-return]
 
 
 convolution_weight.vjp(
-    g=lambda h, input, stride, padding, dilation, groups: convolution(
-        input, h, None, stride, padding, dilation, False, (0,) * len(stride), groups
+    output=lambda g, input, stride, padding, dilation, groups: convolution(
+        input, g, None, stride, padding, dilation, False, (0,) * len(stride), groups
     ),
-    input=lambda h, g, input_shape, stride, padding, dilation, groups: _to_input(
-        g, h, input_shape, stride, padding, dilation, groups
+    input=lambda g, output, input_shape, stride, padding, dilation, groups: _to_input(
+        output, g, input_shape, stride, padding, dilation, groups
     ),
 )
 

@@ -13,6 +13,7 @@ from chainrule.core.family import call, general, shape_of
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import apart, samples
+from chainrule.ops.domains import no_complex
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
@@ -95,7 +96,7 @@ def _cdist_parts(g: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
 
 
 @general(
-    name="_cdist", node="Cdist", spelled="", vmap=_vmap_cdist,
+    name="_cdist", node="Cdist", spelled="", check=no_complex("cdist only supports floating-point dtypes"), vmap=_vmap_cdist,
     samples=samples(apart, [((2, 3, 4), (2, 2, 4))], p=[2.0, 1.0, 3.0]),
 )  # fmt: skip
 def cdist_op(xp: Any, x1: Array, x2: Array, p: float) -> Array:
@@ -134,7 +135,10 @@ def _upper(n: int) -> tuple[Any, Any]:
     return np.triu_indices(n, 1)
 
 
-@general(name="_pdist", node="Pdist", spelled="", samples=samples(apart, [((4, 3),)], p=[2.0, 1.0, 3.0]))
+@general(
+    name="_pdist", node="Pdist", spelled="", check=no_complex("pdist only supports floating-point dtypes"),
+    samples=samples(apart, [((4, 3),)], p=[2.0, 1.0, 3.0]),
+)  # fmt: skip
 def pdist_op(xp: Any, input: Array, p: float) -> Array:
     """The p-norm of the difference of every two rows."""
     i, j = _upper(input.shape[0])

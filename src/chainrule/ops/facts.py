@@ -7,10 +7,11 @@ from typing import Any
 
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
-from chainrule.autograd.node import SINK, Node, accumulator, hooks_of, node_of
+from chainrule.autograd.node import ANY_DTYPE, SINK, Node, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
-from chainrule.core.dtype import FLOAT
+from chainrule.core.ambient import here
+from chainrule.core.dtype import FLOAT, dtype as DType
 from chainrule.core.public import method
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
@@ -39,6 +40,8 @@ def _requires_grad(t: Tensor) -> bool:
 
 
 def _set_requires_grad(t: Tensor, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError("requires_grad must be a bool")
     if not t.is_leaf:  # type: ignore[attr-defined]
         raise RuntimeError(
             "you can only change requires_grad flags of leaf variables."
@@ -47,14 +50,18 @@ def _set_requires_grad(t: Tensor, value: bool) -> None:
         )  # fmt: skip
     if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-    if value and isinstance(t.store, InferenceStore):
+    if value and isinstance(t.store, InferenceStore) and not here().inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     t.edge = LEAF if value else None
     if value:
         t.extra, t.cut = t.extra or Extra(), None
 
 
-Tensor.requires_grad = property(_requires_grad, _set_requires_grad)  # type: ignore[attr-defined]
+def _del_requires_grad(t: Tensor) -> None:
+    raise RuntimeError("requires_grad must be a bool")
+
+
+Tensor.requires_grad = property(_requires_grad, _set_requires_grad, _del_requires_grad)  # type: ignore[attr-defined]
 
 
 @method
@@ -115,14 +122,18 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if tuple(g.shape) != tuple(t.shape):
         raise RuntimeError(
-            f"assigned grad has data of a different size: got {tuple(g.shape)}, wanted {tuple(t.shape)}"
-        )
-    if g.dtype is not t.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient of dtype '{g.dtype}' to a tensor of dtype '{t.dtype}'. "
-            "Please ensure that the gradient and the tensor have the same dtype"
+            f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure "
+            "that the gradient and the tensor are the same size"
         )
     t.extra = t.extra or Extra()
+    want = t.extra.grad_dtype or t.dtype
+    if t.extra.grad_dtype is not ANY_DTYPE and g.dtype is not want:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c_name(g.dtype)}' to a tensor with grad_dtype '{want.title}'. The "
+            "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
+            "tensor and its gradient may break downstream systems that assume they match."
+        )
     t.extra.grad = g
 
 
@@ -131,6 +142,54 @@ def _del_grad(t: Tensor) -> None:
 
 
 Tensor.grad = property(_grad, _set_grad, _del_grad)  # type: ignore[attr-defined]
+
+
+def _c_name(dtype: DType) -> str:
+    """The name of a dtype in the errors about `grad_dtype`, where PyTorch prints C++'s."""
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(
+        dtype.name, dtype.title
+    )
+
+
+def _grad_dtype(t: Tensor) -> DType | None:
+    """The dtype that gradients of this leaf are brought to; None: whatever arrives."""
+    if not t.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    found = t.extra.grad_dtype if t.extra is not None else None
+    return None if found is ANY_DTYPE else found or t.dtype
+
+
+def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
+    if not t.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if dtype is not None and not isinstance(dtype, DType):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}")
+    extra = t.extra = t.extra or Extra()
+    if dtype is not None and extra.grad is not None and extra.grad.dtype is not dtype:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{dtype.title}' because there is already a gradient with dtype "
+            f"'{_c_name(extra.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the "
+            "new grad_dtype matches the existing gradient's dtype."
+        )
+    extra.grad_dtype = ANY_DTYPE if dtype is None else dtype
+
+
+Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[attr-defined]
+
+
+def _refuses(text: str) -> Any:
+    def delete(t: Tensor) -> None:
+        raise RuntimeError(text)
+
+    return delete
+
+
+Tensor._grad_fn = property(  # type: ignore[attr-defined]
+    lambda t: t.grad_fn, None, _refuses("Deletion of _grad_fn not allowed. Detach tensor instead!")
+)
+Tensor._backward_hooks = property(  # type: ignore[attr-defined]
+    lambda t: t.extra.hooks if t.extra is not None else None, None, _refuses("Deletion of _backwards_hooks not allowed!")
+)
 
 
 @method

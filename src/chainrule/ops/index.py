@@ -356,7 +356,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return None if batched[2] else _slices_batched(lambda: index_fill)(values[:2], batched[:2], size, {**params, "value": values[2]})
 
 
-@indexing(spelled="fmi", node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0)], dim=[0]))  # fmt: skip
+@indexing(spelled="fmi", node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]))  # fmt: skip
 def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """The input with one value in the slices that an index vector names."""
     if np.ndim(value):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
-from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import COMPLEX, OF_NUMPY
 from chainrule.core.family import Elementwise, call, general
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
@@ -22,6 +22,7 @@ from chainrule.core.samples import Drawn, integers, real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.domains import not_for
 
 __all__ = ["check_reduction", "legacy_reduction", "nll_loss", "nll_loss2d"]
 
@@ -100,7 +101,7 @@ def _sum_of_squares(d: Any) -> Any:
     return np.add.reduce(np.vecdot(rows, rows)) + np.vecdot(rest, rest)
 
 
-@loss(spelled="", name="mse_loss", samples=samples(real, one, reduction=list(REDUCTIONS)))
+@loss(spelled="", name="mse_loss", check=not_for("mse_cpu", COMPLEX), samples=samples(real, one, reduction=list(REDUCTIONS)))
 def _mse(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
     """The square of the difference."""
     d = input - target
@@ -118,7 +119,10 @@ _mse.vjp(
 )
 
 
-@loss(spelled="", name="smooth_l1_loss", node="SmoothL1Loss", samples=samples(real, one, reduction=list(REDUCTIONS), beta=[0.7]))
+@loss(
+    spelled="", name="smooth_l1_loss", node="SmoothL1Loss", check=not_for("smooth_l1_cpu", COMPLEX),
+    samples=samples(real, one, reduction=list(REDUCTIONS), beta=[0.7]),
+)  # fmt: skip
 def _smooth_l1(xp: Any, input: Array, target: Array, *, reduction: str, beta: float) -> Array:
     """Quadratic within `beta`, linear beyond."""
     z = xp.abs(input - target)
@@ -136,7 +140,10 @@ _smooth_l1.vjp(
 )
 
 
-@loss(spelled="", name="huber_loss", samples=samples(real, one, reduction=list(REDUCTIONS), delta=[0.7]))
+@loss(
+    spelled="", name="huber_loss", check=not_for("huber_cpu", COMPLEX),
+    samples=samples(real, one, reduction=list(REDUCTIONS), delta=[0.7]),
+)  # fmt: skip
 def _huber(xp: Any, input: Array, target: Array, *, reduction: str, delta: float) -> Array:
     """Quadratic within `delta`, linear with slope `delta` beyond."""
     z = xp.abs(input - target)
@@ -184,7 +191,10 @@ def _bce_target_slope(g: Any, input: Any, weight: Any, reduction: str) -> Any:
 _bce.vjp(input=_bce_slope, target=_bce_target_slope)
 
 
-@loss(spelled="", name="binary_cross_entropy_with_logits", samples=samples(real, one, reduction=list(REDUCTIONS)))
+@loss(
+    spelled="", name="binary_cross_entropy_with_logits", check=not_for("log_sigmoid_cpu", COMPLEX),
+    samples=samples(real, one, reduction=list(REDUCTIONS)),
+)  # fmt: skip
 def _bce_logits(
     xp: Any, input: Array, target: Array, weight: Array | None = None, pos_weight: Array | None = None, *, reduction: str
 ) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.versions import store_of
+from chainrule.core.ambient import here
 from chainrule.core.dtype import bool_
 from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
@@ -168,7 +169,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     if force:
         return self.detach().cpu().numpy()  # type: ignore[attr-defined]
     raw = concrete(self, "numpy")
-    if self.requires_grad:  # type: ignore[attr-defined]
+    if here().grad and self.requires_grad:  # type: ignore[attr-defined]
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if raw.dtype.kind == "V" or raw.dtype.name == "bfloat16":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")

@@ -318,7 +318,7 @@ def _batch_diag_embed(values: Any, batched: Any, size: int, params: dict[str, An
 
 
 @general(
-    linear=True, vmap=_batch_diag_embed, samples=samples(real, [((2, 3),)], offset=[0, 1, -1], dim1=[0, -2], dim2=[-1, 1]),
+    linear=True, vmap=_batch_diag_embed, samples=samples(real, [((2, 3),)], offset=[0, 1, -1], dim1=[0, -3], dim2=[-1, 1]),
 )  # fmt: skip
 def diag_embed(xp: Any, input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Zeros with the last axis of the tensor along the diagonals of planes that two new axes span."""
