@@ -13,6 +13,7 @@ from chainrule.autograd.node import SINK, AccumulateGrad, Freed, Node, accumulat
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
+from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import LEAF, Port, Tensor, fresh
@@ -47,7 +48,7 @@ def backward(
         grad_tensors = _renamed(grad_tensors, grad_variables)
     roots = _sequence(tensors)
     if create_graph:
-        warnings.warn(_CYCLE, UserWarning, stacklevel=3)
+        warn_once(_CYCLE, stacklevel=4)
     chosen = None if inputs is None else _chosen(inputs, "backward")
     starts = _starts(roots, _gradients(grad_tensors, len(roots)))
     wanted, landing = _targets(chosen) if chosen is not None else (None, None)

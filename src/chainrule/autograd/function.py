@@ -30,7 +30,7 @@ import numpy as np
 
 from chainrule.autograd import forward as forward_mode
 from chainrule.autograd.anomaly_mode import remember
-from chainrule.autograd.node import Freed, Node, accumulator, tick
+from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
@@ -228,10 +228,10 @@ class BackwardCFunction(Node, FunctionCtx):
             return None
         if not isinstance(g, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
-        shape, dtype = fact
+        shape, dtype = fact[0], _leaf_dtype(self.edges[index], fact[1]) if self.edges else fact[1]
         if g.raw.shape != shape:
             g = _summed(g, shape, self.name(), index)
-        if g.dtype is not dtype:
+        if dtype is not ANY_DTYPE and g.dtype is not dtype:
             if g.dtype.is_complex and not dtype.is_complex:
                 raise RuntimeError(
                     f"Function {self.name()} returned an invalid gradient at index {index} - expected type "
@@ -263,6 +263,14 @@ def _emptied(gs: list[Any]) -> Iterator[Any]:
         yield gs.pop()
 
 
+def _leaf_dtype(edge: Any, dtype: Any) -> Any:
+    """The dtype of a gradient that goes along `edge`: a leaf may ask for another than its own."""
+    if not isinstance(edge, AccumulateGrad) or edge.variable.extra is None:
+        return dtype
+    asked = edge.variable.extra.grad_dtype
+    return dtype if asked is None else asked
+
+
 def _summed(g: Tensor, shape: tuple[int, ...], name: str, index: int) -> Any:
     have = tuple(g.shape)
     lead = len(have) - len(shape)
@@ -284,6 +292,7 @@ class FunctionMeta(type):
         super().__init__(name, bases, attrs)
         node = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"})
         cls._backward_cls = node
+        cls._generated_cls = type(name + "GeneratedBackward", (node,), {"__module__": "torch.autograd.function"})
         cls._separate = _overrides(cls, "setup_context")
         cls._signature: inspect.Signature | None = None
 
@@ -297,6 +306,7 @@ class Function(metaclass=FunctionMeta):
     """Base of functions with a backward of their own; call them with `apply`."""
 
     _backward_cls: Any
+    _generated_cls: Any  # of the nodes that transforms record
     _separate: bool
     generate_vmap_rule = False
     boxed_grads_call = False
@@ -399,7 +409,7 @@ def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
 
 def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambient, level: Any = None) -> Any:
     """Run a Function and record it; `level` is the transform whose tensors the arguments are, None for ordinary ones."""
-    ctx, records = _context(cls, args, state)
+    ctx, records = _context(cls, args, state, level)
     if level is not None:
         ctx.__dict__["level"] = level
     dual = state.forward_grad and forward_mode.active(args)
@@ -408,6 +418,7 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
         if cls._separate:
             result = cls.forward(*args, **kwargs) if level is None else level.forward_of(cls, args)
             cls.setup_context(ctx, args, result)
+            _refuse_saved_inputs(ctx, args, result)
         else:
             result = cls.forward(ctx, *args, **kwargs)
         several = isinstance(result, tuple)
@@ -423,7 +434,25 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
     return tuple(outs) if several else outs[0]
 
 
-def _context(cls: Any, args: tuple[Any, ...], state: Ambient) -> tuple[Any, bool]:
+_AS_IS = (
+    "An input that has been returned as-is as output is being saved for {}. This is not supported if you override "
+    "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
+    "forward function itself."
+)
+
+
+def _refuse_saved_inputs(ctx: Any, args: tuple[Any, ...], result: Any) -> None:
+    """An input that is also an output is not the same tensor afterwards: what is saved could be neither."""
+    if ctx.to_save is None and ctx.saved_for_forward is None:
+        return
+    inputs = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx.dirty_tensors}
+    both = inputs & {id(t) for t in (result if isinstance(result, tuple) else (result,))}
+    for saved, mode in ((ctx.to_save, "backward"), (ctx.saved_for_forward, "forward")):
+        if both and any(id(t) in both for t in saved or ()):
+            raise RuntimeError(_AS_IS.format(mode))
+
+
+def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tuple[Any, bool]:
     """The node, and whether it will be part of a graph."""
     needs, takes, facts, edges = [], [], [], []
     for a in args:
@@ -439,7 +468,7 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient) -> tuple[Any, bool
         facts.append((a.raw.shape, a.dtype))
         edges.append(accumulator(a) if edge is LEAF else edge)
     records = state.grad and True in needs
-    ctx = _new(cls._backward_cls)
+    ctx = _new(cls._backward_cls if level is None else cls._generated_cls)
     ctx.needs_input_grad, ctx.takes_tensor, ctx.facts = tuple(needs), tuple(takes), tuple(facts)
     ctx.edges, ctx.saved, ctx.checks, ctx.hooks = tuple(edges) if records else (), (), None, None
     ctx.code, ctx.lasti = here_in_user_code()

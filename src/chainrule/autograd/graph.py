@@ -54,7 +54,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     for t in found:
         store = store_of(t)
         if isinstance(store, InferenceStore):
-            raise RuntimeError("Inference tensors do not track version counter.")
+            continue
         store.version += 1
         store.op = "increment_version"
         store.code, store.lasti = here_in_user_code()

@@ -25,7 +25,7 @@ from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hoo
 from chainrule.autograd.versions import touch
 
 __all__ = [
-    "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "SINK", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
+    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "SINK", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__
@@ -256,6 +256,7 @@ def node_of(edge: Any) -> Any:
     return edge.node if edge.__class__ is Port else edge
 
 
+ANY_DTYPE = False  # in place of a leaf's grad_dtype: its gradient keeps the dtype it arrives in
 _lock = RLock()  # two backward passes may reach one leaf from two threads
 _UNSHARED = 5  # references to a cotangent that only the engine holds, seen from `owned` (a test holds this number)
 
@@ -263,7 +264,9 @@ _UNSHARED = 5  # references to a cotangent that only the engine holds, seen from
 def owned(g: Any, leaf: Tensor) -> Any:
     """`g` as an array that nobody else holds, in the leaf's dtype."""
     extra = leaf.extra
-    want = extra.grad_dtype.numpy if extra is not None and extra.grad_dtype is not None else leaf.raw.dtype
+    want = leaf.raw.dtype
+    if extra is not None and extra.grad_dtype is not None:
+        want = g.dtype if extra.grad_dtype is ANY_DTYPE else extra.grad_dtype.numpy
     free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED
     if free and g.flags.writeable:
         return g

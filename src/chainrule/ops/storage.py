@@ -303,6 +303,9 @@ def is_inference(self: Tensor) -> bool:
     return isinstance(self.store, InferenceStore)
 
 
+spell("is_inference", is_inference, "f")
+
+
 @method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Is the shape the same?"""
