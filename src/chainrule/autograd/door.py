@@ -17,6 +17,7 @@ from chainrule.core.dtype import can_cast, dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
+from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
 __all__ = ["NUMBERS", "Inplace", "apply", "door", "operator_door", "with_aliases"]
@@ -215,7 +216,7 @@ def check_target(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
     have = inputs[0].raw.shape
     for t in inputs[1:]:
         if isinstance(t, Tensor) and t.raw.shape != have:
-            shape = np.broadcast_shapes(*(t.raw.shape for t in inputs if isinstance(t, Tensor)))
+            shape = broadcast_shapes(*(t.raw.shape for t in inputs if isinstance(t, Tensor)))
             if shape != have:
                 raise RuntimeError(
                     f"output with shape {list(have)} doesn't match the broadcast shape {list(shape)}"
