@@ -124,8 +124,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     _check_pair(tensor, tangent)
     if _opened.levels:
         inner = _opened.levels[-1]
-        wrapped: Tensor = inner.wrap(tensor)
-        forward.set_tangent(wrapped, inner.wrap(tangent), inner.depth)
+        wrapped: Tensor = inner.wrap(inner.lower(tensor))
+        forward.set_tangent(wrapped, inner.wrap(inner.lower(tangent)), inner.depth)
         return wrapped
     with swapped(forward_grad=False):
         dual: Tensor = tensor.view_as(tensor)  # type: ignore[attr-defined]

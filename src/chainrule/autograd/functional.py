@@ -14,7 +14,7 @@ from chainrule.autograd import api, forward_ad
 from chainrule.autograd.grad_mode import enable_grad, set_grad_enabled
 from chainrule.core.ambient import here
 from chainrule.core.family import call
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import LEAF, Extra, Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -68,6 +68,12 @@ def _alias(t: Any, create_graph: bool, need_graph: bool) -> Any:
     if create_graph and t.requires_grad:
         return t.view_as(t)
     return t.detach().requires_grad_(need_graph)
+
+
+def _leaf(t: Any) -> Any:
+    """A dual number as a leaf: its tangent stays."""
+    t.edge, t.extra = LEAF, t.extra or Extra()
+    return t
 
 
 def _finished(found: Any, create_graph: bool) -> Any:
@@ -256,16 +262,21 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
 # ------------------------------------------------------------------------------------------------ whole matrices
 
 
-def _basis(tensors: Tensors) -> Tensors:
-    """For each tensor its part of the unit vectors of all tensors together: (total, *shape)."""
-    sizes = [t.numel() for t in tensors]
-    parts, start = [], 0
-    for t, n in zip(tensors, sizes):
-        part = t.new_zeros((sum(sizes), n))
+def _construct_standard_basis_for(tensors: Tensors, tensor_numels: Any) -> Tensors:
+    """For each tensor its part of the unit vectors of all tensors together: (total, number of its elements)."""
+    parts, start, total = [], 0, sum(tensor_numels)
+    for t, n in zip(tensors, tensor_numels):
+        part = t.new_zeros((total, n))
         part[start : start + n].fill_diagonal_(1)
-        parts.append(part.view(sum(sizes), *t.shape))
+        parts.append(part)
         start += n
     return tuple(parts)
+
+
+def _units(tensors: Tensors) -> list[Any]:
+    """The unit vectors in the tensors' shapes: (total, *shape)."""
+    parts = _construct_standard_basis_for(tensors, [t.numel() for t in tensors])
+    return [p.view(len(p), *t.shape) for p, t in zip(parts, tensors)]
 
 
 def jacobian(
@@ -330,7 +341,7 @@ def _rows_at_once(outs: Tensors, xs: Tensors, create_graph: bool, strict: bool) 
     total = sum(o.numel() for o in outs)
     found: Tensors = (None,) * len(xs)
     if live:
-        units = tuple(u for u, o in zip(_basis(outs), outs) if o.requires_grad)
+        units = tuple(u for u, o in zip(_units(outs), outs) if o.requires_grad)
         found = api.grad(
             live, xs, units, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
         )
@@ -366,7 +377,7 @@ def _pushed_jacobian(func: Func, inputs: Any, strict: bool, vectorize: bool) -> 
         shapes[:] = primals
         return tuple(call("zeros_like", p) if t is None else t for p, t in zip(primals, pushed))
 
-    wide = api.BATCHED[0](column, list(_basis(xs)))
+    wide = api.BATCHED[0](column, _units(xs))
     rows = tuple(_columns(w, out, xs) for w, out in zip(wide, shapes))
     return _matrix_unpacked(rows, was_tuple[0], is_tuple)
 
@@ -398,6 +409,7 @@ def hessian(
 
     def number(*args: Any) -> Any:
         outs_tuple, outs = _as_tuple(func(*args), "outputs of the user-provided function", "hessian")
+        _check_outputs(outs, strict)
         if outs_tuple:
             raise RuntimeError("The function given to hessian should return a single Tensor")
         if outs[0].numel() != 1:
@@ -405,7 +417,7 @@ def hessian(
         return outs[0].reshape(())
 
     def slope(*args: Any) -> Any:
-        args = _prepared(args, True, True) if forward else args
+        args = _prepared(tuple(map(_leaf, args)), True, True) if forward else args
         rows = jacobian(number, args, create_graph=True)
         _check_first(rows, strict, _jacobian_constant)
         return rows
