@@ -33,6 +33,7 @@ from chainrule.core.public import spell
 from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
+from chainrule.core.types import return_class
 
 __all__ = ["bind", "operator", "rebind", "source"]
 
@@ -86,7 +87,8 @@ def _public_source(op: Op) -> str:
     slow = f"return {_door_call(op, has_out)}"
     if op.refuses_floats or op.write is REQUIRED:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
-    if op.variadic or op.outs is not None or not op.inputs or op.optional - set(op.pulls):
+    unusual = op.family.diagonal and op.optional - set(op.pulls)
+    if op.variadic or (op.outs is not None and not _has_main_output(op)) or not op.inputs or unusual:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
     return "\n".join([*lines, *_fast_lines(op, slow, has_out)]) + "\n"
 
@@ -110,6 +112,16 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
     lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ")]
     lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ")]
     return [*lines, f"    else: {slow}", *_finish(op)]
+
+
+def _has_main_output(op: Op) -> bool:
+    """Several outputs, of which the first alone carries a gradient: values beside their indices, say."""
+    return isinstance(op.outs, tuple) and op.differentiable == (0,) and not (op.family.diagonal or op.family.is_view)
+
+
+def _others(op: Op) -> list[str]:
+    """What the outputs beside the first are called in generated code."""
+    return [f"r{i}" for i in range(1, len(op.outs))] if isinstance(op.outs, tuple) else []
 
 
 def _numbers(op: Op) -> list[str]:
@@ -149,11 +161,16 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
     cut = op.keyword_from
     args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]
-    ufunc = _ufunc_of(op) if promotes and len(args) == len(op.inputs) else None
-    compute = f"r = {ufunc}({', '.join(args)}, out=...)" if ufunc else f"r = forward(xp, {', '.join(args)})"
+    results = ", ".join(["r", *_others(op)])
+    compute = f"{results} = forward(xp, {', '.join(args)})"
+    ufunc = _ufunc_of(op) if promotes else None
+    if ufunc is not None:  # the forward is one ufunc while its static parameters keep their defaults
+        direct = f"{ufunc}({', '.join(f'r_{n}' for n in op.inputs)}, out=...)"
+        usual = " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
+        compute = f"r = {direct} if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
     meet = promotes and len(op.inputs) > 1 and not kinds.endswith("N")
     lines += [f"try: {compute}", f"except ValueError: {slow}"] if meet else [compute]  # the slow way finds the words
-    lines.append("if r.__class__ is not ndarray: r = as_raw(r)")
+    lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
     return whole if _numbers(op) else whole + _finish(op)
@@ -163,7 +180,18 @@ def _finish(op: Op) -> list[str]:
     lines = ["t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None"]
     lines.append("t.cut = cut")
     lines += ["t.store = store", "t.viewed = None"]
+    if isinstance(op.outs, tuple):
+        return ["    " + line for line in lines + _finish_others(op)]
     return ["    " + line for line in [*lines, "return t"]]
+
+
+def _finish_others(op: Op) -> list[str]:
+    kept = Layout(op, _variants(op)[0], False).kept if op.pulls else []
+    lines = [] if 0 in kept else ["t.store = None"]
+    for i, r in enumerate(_others(op), 1):
+        lines += [f"t{i} = new(Tensor)", f"t{i}.raw = {r}", f"t{i}.edge = t{i}.extra = t{i}.viewed = None"]
+        lines += [f"t{i}.cut = cut", f"t{i}.store = {'store' if i in kept else 'None'}"]
+    return [*lines, f"return RT({', '.join(['t', *(f't{i}' for i in range(1, len(op.outs or ())))])})"]
 
 
 def _attach_lines(op: Op, kinds: str) -> list[str]:
@@ -193,7 +221,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     made = f"C_{kinds}" if op.overload is None else f"C_{kinds} if {op.overload} is None else C_{kinds}_1"
     body = [f"node = new({made})", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
     if lay.outs:
-        body.append("outs = (r,)")
+        body.append(f"outs = {tuple_text(['r', *_others(op)])}")
     body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
         shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
@@ -208,7 +236,9 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     stores = [n for n in lay.inputs if kind[n] in "TO"]
     if stores:
         some = " or ".join(
-            f"{n}.store is not None" if kind[n] == "T" else f"({n} is not None and {n}.store is not None)" for n in stores
+            f"{'' if kind[n] == 'T' else f'{n} is not None and '}{n}.store is not None and "
+            f"({n}.store.version or {n}.store.__class__ is not Store)"
+            for n in stores
         )
         lines.append(f"    if {some}: keep(node, {lay.outs_at()})")
     return lines
@@ -295,6 +325,8 @@ def _settle(op: Op, public: Any) -> None:
             scope[f"C_{kinds}_1"] = node_class(op, kinds, False, False, True)
         if op.family.diagonal and len(op.inputs) > 1:
             scope[f"C_{kinds}_fit"] = node_class(op, kinds, True, False)
+    if isinstance(op.outs, tuple):
+        scope["RT"] = return_class(op.name, op.outs)
     text = _public_source(op)
     names = {k: scope.get(k) for k in (op.name,)}
     compiled(op.name, text, scope)
@@ -324,7 +356,7 @@ def rebind(op: Op) -> None:
 def _variants(op: Op) -> list[str]:
     if op.variadic and op.pulls and op.outs is None:
         return ["V"]
-    if not op.pulls or op.variadic or (op.outs is not None and not op.family.is_view):
+    if not op.pulls or op.variadic or (op.outs is not None and not op.family.is_view and not _has_main_output(op)):
         return []
     if _numbers(op):
         return list(_number_kinds(op))

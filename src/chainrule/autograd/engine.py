@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
+import numpy as np
+
 from chainrule.core.ambient import here, put
 from chainrule.core.sites import describe
 from chainrule.core.tensor import Port
@@ -66,7 +68,7 @@ def _run(
     anomaly = here().anomaly is not None
     targets = () if wanted is None else {node for node, _ in wanted}
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
-    pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far]
+    pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far, is it a sum of our own]
     top: Any = None
     top_key = NONE
     node: Any = None
@@ -85,19 +87,18 @@ def _run(
                 if key == top_key:
                     top_g = top_g + g
                 elif key in pending:
-                    held = pending[key]
-                    held[1] = g if held[1] is None else held[1] + g
+                    _add(pending[key], g)
                 elif key < top_key:
                     if top_key is not NONE:
-                        pending[top_key] = [top, top_g]
+                        pending[top_key] = [top, top_g, False]
                         heappush(heap, top_key)
                     top, top_g, top_key = edge, g, key
                 else:
-                    pending[key] = [edge, g]
+                    pending[key] = [edge, g, False]
                     heappush(heap, key)
-            g = gs = held = None  # a leaf may keep an array only if nobody else holds it
+            g = gs = None  # a leaf may keep an array only if nobody else holds it
             if heap and heap[0] < top_key:
-                node, g = pending.pop(heappop(heap))
+                node, g, _ = pending.pop(heappop(heap))
             elif top_key is not NONE:
                 node, g, top_key, top_g = top, top_g, NONE, None
             else:
@@ -135,8 +136,19 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
     """A node that nothing reached waits for its turn all the same."""
     node = node_of(edge)
     if node.key != top_key and node.key not in pending:
-        pending[node.key] = [node, None if edge.__class__ is not Port else [None] * node.outputs]
+        pending[node.key] = [node, None if edge.__class__ is not Port else [None] * node.outputs, False]
         heappush(heap, node.key)
+
+
+def _add(held: list[Any], g: Any) -> None:
+    """Add to what waits; from the second sum on in place, for then it is an array that nobody else holds."""
+    if held[2] and held[1].__class__ is np.ndarray:
+        held[1] += g
+    elif held[1] is None:
+        held[1] = g
+    else:
+        held[1] = held[1] + g
+        held[2] = True
 
 
 def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int]) -> None:
@@ -144,7 +156,7 @@ def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int])
     node = port.node
     held = pending.get(node.key)
     if held is None:
-        held = pending[node.key] = [node, [None] * node.outputs]
+        held = pending[node.key] = [node, [None] * node.outputs, False]
         heappush(heap, node.key)
     before = held[1][port.index]
     held[1][port.index] = g if before is None else before + g
