@@ -181,6 +181,8 @@ _flip.vjp(input=lambda g, dims: _flip(g, dims=dims))
 @composite(quick=True)
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """A copy with the order of the elements along some axes reversed."""
+    if not dims and not named:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return _flip(input, dims=read_ints("flip", "dims", one_of("flip", dims, named, "dims")))  # type: ignore[no-any-return]
 
 
@@ -228,11 +230,11 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if rank < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {rank}")
     first, second = axes
-    if first == second or abs(first - second) == rank:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}")
     for name, d in (("0", first), ("1", second)):
         if not -rank <= d < rank:
-            raise RuntimeError(f"Rotation dim{name} out of range, dim{name} = {d}")
+            raise IndexError(f"Rotation dim{name} out of range, dim{name} = {d}")
+    if first == second or abs(first - second) == rank:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}")
     return _rot90(input, k=as_int("rot90", "k", 2, k), dims=axes)  # type: ignore[no-any-return]
 
 
@@ -352,12 +354,12 @@ diagonal_copy.vjp(
 
 
 @composite(quick=True)
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     op = diag_embed if input.ndim == 1 else diagonal_copy
-    return op.public(input, diagonal)  # type: ignore[no-any-return]
+    return op.public(input, diagonal, out=out)  # type: ignore[no-any-return]
 
 
 @composite(quick=True)

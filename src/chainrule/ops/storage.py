@@ -17,7 +17,7 @@ from chainrule.core import shape as shapes
 from chainrule.core.ambient import here
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.layout import contiguous_format, layout, preserve_format, strided
+from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, layout, preserve_format, strided
 from chainrule.core.public import method, spell
 from chainrule.core.tensor import LEAF, Tensor, fresh
 from chainrule.ops.views import as_int, check_strided, geometry, one_of, read_ints
@@ -286,6 +286,18 @@ def get_device(self: Tensor) -> int:
 
 
 @method
+def sparse_dim(self: Tensor) -> int:
+    """The number of sparse axes: none."""
+    return 0
+
+
+@method
+def dense_dim(self: Tensor) -> int:
+    """The number of dense axes: all."""
+    return self.ndim
+
+
+@method
 def is_shared(self: Tensor) -> bool:
     """Is the memory shared with other processes?"""
     return False
@@ -404,6 +416,10 @@ def resized(raw: Any, want: Shape, format: Any = None) -> Any:
     """The elements in memory order under another shape; new memory only where the old does not suffice."""
     steps = shapes.contiguous_strides(want) if format is None else shapes.strides_for(want, format)
     need = shapes.storage_extent(want, steps)
+    if any(step >= 1 << 63 for step in steps):
+        raise RuntimeError("Stride calculation overflowed")
+    if need * raw.dtype.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(want)}")
     held = memory.owner(raw)
     first = memory.offset_of(raw)
     if (first + need) * raw.dtype.itemsize <= held.nbytes:
@@ -436,7 +452,14 @@ def _check_sizes(want: Shape) -> None:
 @method
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
-    return resize_(self, tuple(the_template.shape), memory_format=None if memory_format is preserve_format else memory_format)
+    format = _suggested(the_template) if memory_format is preserve_format else memory_format
+    return resize_(self, tuple(the_template.shape), memory_format=format)
+
+
+def _suggested(t: Tensor) -> Any:
+    """The memory format a tensor is in."""
+    by_rank = {4: channels_last, 5: channels_last_3d}.get(t.ndim)
+    return by_rank if by_rank is not None and not is_contiguous(t) and is_contiguous(t, by_rank) else contiguous_format
 
 
 def resize_output(out: Tensor, shape: Shape) -> None:
@@ -456,6 +479,10 @@ Tensor._resize_output = resize_output  # type: ignore[attr-defined]
 
 
 spell("resize_as_", resize_as_, "f")
+
+
+spell("UntypedStorage", UntypedStorage, "f")
+spell("TypedStorage", TypedStorage, "f")
 
 
 @method

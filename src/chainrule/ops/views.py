@@ -726,7 +726,9 @@ def unfold(xp: Any, input: Array, dimension: int, size: int, step: int) -> Array
     """All windows of `size` elements along an axis, `step` apart, with their elements along a new last axis."""
     axis = normalize_dim(dimension, input.ndim)
     have, steps = input.shape or (1,), memory.element_strides(input) or (1,)
-    if not 0 <= size <= have[axis]:
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > have[axis]:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {have[axis]} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
@@ -1108,6 +1110,8 @@ def _check_bounds(input: Any, shape: Shape, steps: Shape, first: int) -> None:
     while isinstance(raw, Tensor):
         raw = raw.raw
     item, extent = raw.dtype.itemsize, shapes.storage_extent(shape, steps)
+    if (first + extent) * item >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     held = memory.owner(raw).nbytes
     if extent and (first + extent) * item > held:
         raise RuntimeError(
