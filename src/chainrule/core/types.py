@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-__all__ = ["RETURN_TYPES", "return_type"]
+__all__ = ["RETURN_TYPES", "return_class", "return_type"]
 
 RETURN_TYPES: dict[tuple[str, tuple[str, ...]], Any] = {}
 
 
 def return_type(name: str, outs: tuple[str, ...] | str, values: list[Any]) -> Any:
     """The outputs under their names; a plain tuple where their number varies."""
-    if isinstance(outs, str):
-        return tuple(values)
+    return tuple(values) if isinstance(outs, str) else return_class(name, outs)(*values)
+
+
+def return_class(name: str, outs: tuple[str, ...]) -> Any:
+    """The named tuple of an op's outputs."""
     found = RETURN_TYPES.get((name, outs))
     if found is None:
         found = RETURN_TYPES[name, outs] = _made(name, outs)
-    return found(*values)
+    return found
 
 
 def _made(name: str, outs: tuple[str, ...]) -> Any:
