@@ -48,8 +48,9 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
     elif state.inference:
         for t in outs:
             t.store = InferenceStore()
+    dual = forward.active(inputs)  # before views are brought up to date: then they would no longer look old
     _record_or_cut(op, inputs, params, outs, state, level)
-    if forward.active(inputs):
+    if dual:
         forward.push_outputs(op, inputs, params, outs)
         _keep_tangents(op, outs)
     return outs[0] if op.outs is None else return_type(op.name, op.outs, outs)

@@ -9,10 +9,12 @@ linear in `g`, so pulling through it is the push.
 from __future__ import annotations
 
 from typing import Any
-from weakref import ref
 
 from chainrule.autograd.engine import run
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, accumulator, edge_of, node_of
+from chainrule.autograd.node import AccumulateGrad, Freed, accumulator, edge_of
+from chainrule.autograd.tangents import drop_tangents, set_tangent
+from chainrule.autograd.versions import version_of
+from chainrule.autograd.views import chain_of, replay
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op
@@ -23,39 +25,33 @@ __all__ = ["active", "after_inplace", "drop_tangents", "primal", "push_outputs",
 
 def active(inputs: tuple[Any, ...]) -> bool:
     """Does any input carry a tangent?"""
-    return any(isinstance(t, Tensor) and t.extra is not None and t.extra.tangent is not None for t in inputs) and (
-        here().forward_grad
-    )
+    for t in inputs:
+        if isinstance(t, Tensor) and (
+            (t.extra is not None and t.extra.tangent is not None) or (t.viewed is not None and _inherits(t))
+        ):
+            return here().forward_grad
+    return False
 
 
 def tangent_of(t: Any) -> Tensor | None:
     """The tangent of a value, if it has one."""
-    if isinstance(t, Tensor) and t.extra is not None and t.extra.tangent is not None:
-        return t.extra.tangent[1]
+    if isinstance(t, Tensor) and (
+        (t.extra is not None and t.extra.tangent is not None) or (t.viewed is not None and _inherits(t))
+    ):
+        return t.extra.tangent[1]  # type: ignore[union-attr]
     return None
 
 
-def set_tangent(t: Tensor, tangent: Tensor, level: int) -> None:
-    """Give a value a tangent."""
-    t.extra = t.extra or Extra()
-    t.extra.tangent = (level, tangent)
-    if level == 0:
-        _duals.append(ref(t))
-
-
-_duals: list[ref[Tensor]] = []  # what got a tangent in the level that the user opened
-
-
-def drop_tangents() -> None:
-    """The user's level closes: its tangents are gone."""
-    for held in _duals:
-        t = held()
-        if t is not None and t.extra is not None:
-            t.extra.tangent = None
-    _duals.clear()
-    for kept in _kept_tangents:
-        kept.clear()
-    _kept_tangents.clear()
+def _inherits(t: Tensor) -> bool:
+    """A view older than the tangent that an in-place change gave its base: gets its part of that tangent now."""
+    v: Any = t.viewed
+    extra = v.base.extra
+    if extra is None or extra.tangent is None or len(extra.tangent) < 3 or v.version >= extra.tangent[2]:
+        return False
+    level, tangent, _ = extra.tangent
+    with swapped(forward_grad=False):
+        set_tangent(t, replay(chain_of(v, t), tangent), level)
+    return True
 
 
 def primal(t: Any) -> Any:
@@ -72,25 +68,14 @@ def primal(t: Any) -> Any:
 def push_outputs(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> None:
     """Set the tangents of an application's outputs."""
     level = next(t.extra.tangent[0] for t in inputs if tangent_of(t) is not None)
+    given = [tangent_of(t) for t in inputs]
     with swapped(forward_grad=False):
         tangents = pushed(op, inputs, params, outs)
+        # one tangent for two values: the first in-place change of either would change both
+        tangents = [t.clone() if t is not None and any(t is g for g in given) else t for t in tangents]  # type: ignore[attr-defined]
     for t, tangent in zip(outs, tangents):
         if tangent is not None and (t.dtype.is_floating_point or t.dtype.is_complex):
             set_tangent(t, tangent, level)
-    if level == 0 and outs:
-        _keep_with_node(outs)
-
-
-def _keep_with_node(outs: list[Tensor]) -> None:
-    """A node that kept its outputs keeps their tangents, for a backward that is itself differentiated forwards."""
-    node = node_of(outs[0].edge)
-    if isinstance(node, Node) and not isinstance(node, AccumulateGrad):
-        kept = {id(t.raw): t.extra.tangent for t in outs if t.extra is not None and t.extra.tangent is not None}
-        node.__dict__["tangents"] = kept
-        _kept_tangents.append(kept)
-
-
-_kept_tangents: list[dict[int, Any]] = []
 
 
 def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor]) -> list[Tensor | None]:
@@ -150,7 +135,7 @@ def _kept(op: Op, at: int, primals: tuple[Any, ...], params: dict[str, Any], out
 
 def _spread(term: Tensor, out: Tensor) -> Tensor:
     shape = tuple(out.shape)
-    term = term if tuple(term.shape) == shape else call("expand", term, size=shape)
+    term = term if tuple(term.shape) == shape else call("expand", term, size=shape).clone()
     return term if term.dtype is out.dtype else call("to_dtype", term, dtype=out.dtype)
 
 
@@ -194,8 +179,23 @@ def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], ta
     if tangent is None:
         tangent = call("zeros_like", primal(target))
     held = tangent_of(target)
-    if held is not None:
-        with swapped(forward_grad=False):
+    with swapped(forward_grad=False):
+        if held is None and target.viewed is not None:
+            held = _given_to_base(target, tangent, level)
+        if held is not None:
             held.copy_(tangent)  # type: ignore[attr-defined]
-    else:
-        set_tangent(target, tangent, level)
+            return
+    set_tangent(target, tangent, level, version_of(target))
+
+
+def _given_to_base(target: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """A view gets a tangent: so does its base, zero elsewhere. The part that is the view's."""
+    v: Any = target.viewed
+    base: Tensor = v.base
+    whole = tangent_of(base)
+    if whole is None:
+        whole = tangent.new_zeros(base.shape, dtype=base.dtype)  # type: ignore[attr-defined]
+        set_tangent(base, whole, level, version_of(base))
+    part: Tensor = replay(chain_of(v, target), whole)
+    set_tangent(target, part, level)
+    return part

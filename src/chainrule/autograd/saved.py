@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.autograd.forward import set_tangent
+from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.core.ambient import here, swapped
@@ -148,20 +148,22 @@ def kept_input(t: Tensor | None) -> SavedTensor:
 def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedTensor:
     """An output of `node` kept as its array, or packed by the hooks in force."""
     saved = _bare(raw, index, store, store.version if store is not None else 0)
-    hooks = here().hooks
-    if not hooks:
+    if _default_hooks() is None:
         return saved
     return _packed_by_default(saved, rewrap(node, raw, None if index < 0 else index, store))
 
 
 def _packed_by_default(saved: SavedTensor, given: Tensor) -> SavedTensor:
-    hooks = here().hooks
-    if hooks:
-        hook = hooks[-1]
-        if isinstance(hook, str):
-            raise RuntimeError(hook)
-        saved._pack(*hook, given)
+    hooks = _default_hooks()
+    if hooks is not None:
+        saved._pack(*hooks, given)
     return saved
+
+
+def _default_hooks() -> Any:
+    """The innermost (pack, unpack) in force; None if there is none or they are disabled here."""
+    hooks = here().hooks
+    return hooks[-1] if hooks and not isinstance(hooks[-1], str) else None
 
 
 class Packed:
@@ -181,7 +183,7 @@ def keep(node: Node, outs_at: int | None) -> None:
             raise InferenceError(_INFERENCE)
     checks = watch(saved)
     node.checks = checks if any(checks) else None
-    if here().hooks:
+    if _default_hooks() is not None:
         open_up(node, outs_at)
 
 
@@ -193,7 +195,7 @@ def open_up(node: Node, outs_at: int | None) -> None:
     for at, value in enumerate(entries):
         if at == outs_at:
             entries[at] = _outputs_opened(node, value, entries[at + 1])
-            if here().hooks:
+            if _default_hooks() is not None:
                 entries[at + 1 : at + 3] = [Store(), 0]  # what a hook packed cannot be watched
         elif isinstance(value, Tensor):
             entries[at] = _opened(node, value, at)

@@ -84,7 +84,7 @@ class Extra:
         self.name: str | None = None
         self.post_hooks: dict[int, Any] | None = None  # register_post_accumulate_grad_hook
         self.retained = False  # retain_grad() was called on a non-leaf
-        self.tangent: tuple[int, Tensor] | None = None  # forward mode: (level, tangent)
+        self.tangent: Any = None  # forward mode: (level, tangent), and the version since, if an in-place change gave it
         self.turned = 0  # the version at which an in-place view op (`t_`, `squeeze_`) last changed the geometry
 
 

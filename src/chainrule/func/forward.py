@@ -11,14 +11,22 @@ from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.func.interpreters import Level, lowered_aux
+from chainrule.func.reverse import lifted
 
-__all__ = ["jvp"]
+__all__ = ["jvp", "jvp_of"]
 
 
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
     """`func(*primals)` and the directional derivative along `tangents`."""
+    return jvp_of(func, primals, tangents, None, strict, has_aux)
+
+
+def jvp_of(
+    func: Callable[..., Any], primals: Any, tangents: Any, given: tuple[Any, Any] | None, strict: bool, has_aux: bool
+) -> Any:
+    """`jvp`; `given` is (args, argnums) where the primals are only some of the arguments."""
     if not isinstance(primals, tuple):
         raise RuntimeError(_not_a_tuple("primals"))
     spec, tangent_spec = tree_flatten(primals)[1], tree_flatten(tangents)[1]
@@ -32,7 +40,11 @@ def jvp(
     level = Level(grad=False, dual=True)
     with level.entered():
         duals = [_dual(level, x, t) for x, t in zip(flat, ts)]
-        out = func(*tree_unflatten(duals, spec))
+        whole = tree_unflatten(duals, spec)
+        if given is not None:
+            replaced = dict(zip(given[1], whole))
+            whole = [replaced[i] if i in replaced else lifted(level, a) for i, a in enumerate(given[0])]
+        out = func(*whole)
         aux = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
@@ -41,9 +53,10 @@ def jvp(
                 )
             out, aux = out
         outs, out_spec = tree_flatten(out)
-        _check_outputs(outs)
+        _check_outputs(outs, out)
+        pushed = [tangent_of(t) if level.owns(t) else None for t in outs]
     values = [level.lower(t) for t in outs]
-    answers = [_tangent(level, t, v, strict) for t, v in zip(outs, values)]
+    answers = [_tangent(level, t, v, strict) for t, v in zip(pushed, values)]
     result = (tree_unflatten(values, out_spec), tree_unflatten(answers, out_spec))
     return (*result, tree_map(lambda t: lowered_aux(level, t), aux)) if has_aux else result
 
@@ -74,10 +87,10 @@ def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
     return dual
 
 
-def _check_outputs(outs: list[Any]) -> None:
-    if not outs:
+def _check_outputs(outs: list[Any], out: Any) -> None:
+    if not outs or out is None:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected f to be a function that has non-empty output (got output = None)."
+            f"jvp(f, primals, tangents): Expected f to be a function that has non-empty output (got output = {out})"
         )
     for t in outs:
         if not isinstance(t, Tensor):
@@ -86,8 +99,7 @@ def _check_outputs(outs: list[Any]) -> None:
             )
 
 
-def _tangent(level: Level, out: Tensor, value: Tensor, strict: bool) -> Tensor:
-    tangent = tangent_of(out) if value is not out else None
+def _tangent(level: Level, tangent: Tensor | None, value: Tensor, strict: bool) -> Tensor:
     if tangent is None:
         if strict:
             raise RuntimeError(

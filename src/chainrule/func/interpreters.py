@@ -37,6 +37,11 @@ def under(record: Ambient) -> Iterator[None]:
         put(before)
 
 
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+)
+
+
 class Level:
     """Reverse and forward mode as an interpreter."""
 
@@ -47,12 +52,18 @@ class Level:
         self.below_stack = self.before.stack
         self.depth = len(self.below_stack) + 1
         self.alive = True
-        changes: dict[str, Any] = {"stack": (*self.below_stack, self)}
+        changes: dict[str, Any] = {"stack": (*self.below_stack, self), "inference": False}
         if grad:
-            changes["grad"] = True
+            self._refuse_hooks()
+            changes |= {"grad": True, "hooks": (_NO_HOOKS,)}
         if dual:
             changes |= {"dual": 0, "forward_grad": True}
         self._inside = self.before.but(**changes)
+
+    def _refuse_hooks(self) -> None:
+        hooks = self.before.hooks
+        if hooks and not isinstance(hooks[-1], str):
+            raise RuntimeError(_NO_HOOKS)
 
     @contextmanager
     def entered(self) -> Iterator[Level]:

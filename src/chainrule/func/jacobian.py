@@ -10,23 +10,18 @@ from chainrule.core.family import call
 from chainrule.core.shape import numel
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_unflatten
-from chainrule.func.forward import jvp
-from chainrule.func.reverse import Argnums, normalized, vjp
+from chainrule.func.forward import jvp_of
+from chainrule.func.reverse import Argnums, normalized, vjp_of
 from chainrule.func.vmap import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
 
-def _chosen(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
-    """The function of the chosen arguments alone, and those arguments as a tuple."""
+def _chosen(args: tuple[Any, ...], argnums: Argnums) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The chosen positions, and the arguments there."""
     at = normalized(argnums, len(args))
     places = (at,) if isinstance(at, int) else at
-
-    def of_chosen(*values: Any) -> Any:
-        replaced = dict(zip(places, values))
-        return func(*(replaced.get(i, a) for i, a in enumerate(args)), **kwargs)
-
-    return of_chosen, tuple(args[p] for p in places)
+    return places, tuple([args[p] for p in places])
 
 
 def _check_real(flat: list[Any], api: str, what: str) -> None:
@@ -63,10 +58,10 @@ def jacrev(
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, primals = _chosen(func, args, kwargs, argnums)
+        places, primals = _chosen(args, argnums)
         flat, in_spec = tree_flatten(primals)
         _check_real(flat, "jacrev", "inputs")
-        out, pull, *aux = vjp(of_chosen, *primals, has_aux=has_aux)
+        out, pull, *aux = vjp_of(functools.partial(func, **kwargs), args, places, has_aux)
         outs, out_spec = tree_flatten(out)
         _check_real(outs, "jacrev", "outputs")
         total = sum(numel(tuple(t.shape)) for t in outs)
@@ -92,7 +87,7 @@ def _in_chunks(fn: Callable[..., Any], flat: list[Any], total: int, chunk: int |
         stop = min(start + step, total)
         rows = _basis(flat, total, start, stop)
         if chunk == 1:
-            found = [call("unsqueeze", r, dim=0) for r in fn(*(call("squeeze", b, dim=0) for b in rows))]
+            found = [call("unsqueeze", r, dim=0) for r in fn(*(call("squeeze_dim", b, dim=0) for b in rows))]
         else:
             found = vmap(fn)(*rows)
         parts.append(found)
@@ -121,13 +116,14 @@ def jacfwd(
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, primals = _chosen(func, args, kwargs, argnums)
+        places, primals = _chosen(args, argnums)
+        of_chosen = functools.partial(func, **kwargs)
         flat, in_spec = tree_flatten(primals)
         _check_real(flat, "jacfwd", "inputs")
         total = sum(numel(tuple(x.shape)) for x in flat)
 
         def pushed(*ts: Any) -> Any:
-            found = jvp(of_chosen, primals, tree_unflatten(list(ts), in_spec), has_aux=has_aux)
+            found = jvp_of(of_chosen, primals, tree_unflatten(list(ts), in_spec), (args, places), False, has_aux)
             _check_real(tree_flatten(found[0])[0], "jacfwd", "outputs")
             return found[1:] if has_aux else (found[1],)
 

@@ -10,14 +10,19 @@ from chainrule.autograd.engine import run
 from chainrule.autograd.node import Freed, accumulator
 from chainrule.autograd.views import refresh
 from chainrule.core.family import call
-from chainrule.core.tensor import LEAF, Port, Tensor
+from chainrule.core.tensor import LEAF, Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.func.interpreters import Level, lowered_aux
 from chainrule.func.leveled import Wrapped
 
-__all__ = ["grad", "grad_and_value", "vjp"]
+__all__ = ["Argnums", "grad", "grad_and_value", "lifted", "normalized", "vjp", "vjp_of"]
 
 Argnums = int | tuple[int, ...]
+
+
+def lifted(level: Level, tree: Any) -> Any:
+    """A tree whose tensors are constants of the level: the function may change them in place."""
+    return tree_map(level.lift, tree)
 
 
 def _lowered(level: Level, tree: Any) -> Any:
@@ -45,17 +50,24 @@ def pull(level: Level, edges: list[Any], gs: list[Any], leaves: list[Wrapped], k
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`func(*primals)` and the function that maps a cotangent of the output to cotangents of the primals."""
+    return vjp_of(func, primals, tuple(range(len(primals))), has_aux)
+
+
+def vjp_of(func: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], has_aux: bool) -> Any:
+    """`vjp` with respect to some of the arguments; the others too become tensors of the level."""
     level = Level()
+    primals = tuple([args[a] for a in argnums])
     flat, spec = tree_flatten(primals)
     _check_tensors(flat, "vjp", "primals")
     with level.entered():
         leaves = [level.leaf(x) for x in flat]
-        out = func(*tree_unflatten(leaves, spec))
+        replaced = dict(zip(argnums, tree_unflatten(leaves, spec)))
+        out = func(*[replaced[i] if i in replaced else lifted(level, a) for i, a in enumerate(args)])
         aux = None
         if has_aux:
-            out, aux = _with_aux(out, "vjp")
+            out, aux = _with_aux(out, "vjp(f, *primals)")
         outs, out_spec = tree_flatten(out)
-        _check_outputs(outs, "vjp")
+        _check_outputs(outs, out, "vjp")
         edges = [_edge(level, t) for t in outs]
     values = [level.lower(t) for t in outs]
 
@@ -72,9 +84,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {v.shape}."
                 )
-        found = pull(level, edges, gs, leaves, retain_graph)
-        result = tree_unflatten(found, spec)
-        return result
+        return tree_unflatten(pull(level, edges, gs, leaves, retain_graph), spec)
 
     answer = tree_unflatten(values, out_spec)
     return (answer, pullback, _lowered(level, aux)) if has_aux else (answer, pullback)
@@ -90,10 +100,10 @@ def _check_tensors(flat: list[Any], api: str, argname: str) -> None:
             )
 
 
-def _check_outputs(outs: list[Any], api: str) -> None:
-    if not outs:
+def _check_outputs(outs: list[Any], out: Any, api: str) -> None:
+    if not outs or out is None:
         raise RuntimeError(
-            f"{api}(f, *primals): Expected f to be a function that has non-empty output (got output = None)."
+            f"{api}(f, *primals): Expected f to be a function that has non-empty output (got output = {out})"
         )
     for t in outs:
         if not isinstance(t, Tensor):
@@ -105,7 +115,7 @@ def _check_outputs(outs: list[Any], api: str) -> None:
 def _with_aux(out: Any, api: str) -> tuple[Any, Any]:
     if not (isinstance(out, tuple) and len(out) == 2):
         raise RuntimeError(
-            f"{api}(f, *args): output of function f should be a tuple: (output, aux) if has_aux is True"
+            f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
     return out
 
@@ -148,11 +158,12 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         with level.entered():
             leaves = [level.leaf(x) for x in flat]
             inner = tree_unflatten(leaves, spec)
-            replaced = dict([(at, inner)]) if isinstance(at, int) else dict(zip(at, inner))
-            out = func(*(replaced.get(i, a) for i, a in enumerate(args)), **kwargs)
+            replaced = {at: inner} if isinstance(at, int) else dict(zip(at, inner))
+            rest = {i: lifted(level, a) for i, a in enumerate(args) if i not in replaced}
+            out = func(*[replaced[i] if i in replaced else rest[i] for i in range(len(args))], **lifted(level, kwargs))
             aux = None
             if has_aux:
-                out, aux = _with_aux(out, "grad_and_value")
+                out, aux = _with_aux(out, "grad_and_value(f)(*args)")
             _check_scalar(out)
             edge = _edge(level, out)
         value = level.lower(out)

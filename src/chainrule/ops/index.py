@@ -98,7 +98,8 @@ def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 def _no_batch(name: str) -> Any:
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
         raise RuntimeError(
-            f"vmap: It looks like you're calling {name}: we do not support batching operators that can output dynamic shape."
+            f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. "
+            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
         )
 
     return rule

@@ -83,17 +83,20 @@ def tolist(self: Tensor) -> Any:
     return (raw.astype(np.float32) if raw.dtype.kind == "V" else raw).tolist()
 
 
-def _scalar(t: Tensor, warned: bool = False) -> Any:
+def _scalar(t: Tensor, wanted: str = "") -> Any:
     if t.numel() != 1:  # type: ignore[attr-defined]
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if warned and t.edge is not None:
+    if wanted == "double" and t.edge is not None:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
             UserWarning,
             stacklevel=3,
         )
-    return t.item()  # type: ignore[attr-defined]
+    value = t.item()  # type: ignore[attr-defined]
+    if wanted and value.__class__ is complex and value.imag:
+        raise RuntimeError(f"value cannot be converted to type {wanted} without overflow")
+    return value.real if wanted and value.__class__ is complex else value
 
 
 @method
@@ -110,12 +113,12 @@ def __bool__(self: Tensor) -> bool:
 
 @method
 def __int__(self: Tensor) -> int:
-    return int(_scalar(self))
+    return int(_scalar(self, "int64_t"))
 
 
 @method
 def __float__(self: Tensor) -> float:
-    return float(_scalar(self, warned=True))
+    return float(_scalar(self, "double"))
 
 
 @method
