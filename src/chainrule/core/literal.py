@@ -154,6 +154,7 @@ def _check_rows(data: Any, shape: tuple[int, ...], at: int) -> None:
 def _walked(data: Any) -> tuple[Any, DType]:
     """Nested lists of Python numbers, and the type that all leaves promote to."""
     found: list[DType] = []
+    _refuse_leading_text(data)
     plain = _plain(data, found, 0)
     if not found:
         return plain, settings.default_dtype
@@ -163,23 +164,50 @@ def _walked(data: Any) -> tuple[Any, DType]:
     return plain, want
 
 
+def _refuse_leading_text(data: Any) -> None:
+    first = data
+    while first.__class__ in _ROWS and first:
+        first = first[0]
+    if isinstance(first, (str, bytes)) and first is not data:
+        raise ValueError(f"too many dimensions '{type(first).__name__}'")
+
+
 def _plain(data: Any, found: list[DType], depth: int) -> Any:
     kind = data.__class__
     if kind in _PLAIN:
         found.append(dtypes.scalar_dtype(data))
         return data
     if isinstance(data, Tensor):
-        found.append(data.dtype)
-        return data.tolist()  # type: ignore[attr-defined]
+        return _from_tensor(data, found)
     if isinstance(data, (np.ndarray, np.generic)):
         return _from_numpy(data, found, depth)
     if isinstance(data, (str, bytes)):
-        if depth:
-            raise ValueError(f"too many dimensions '{kind.__name__}'")
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if isinstance(data, dict) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         return _number_like(data, found)
-    return [_plain(data[i], found, depth + 1) for i in range(len(data))]
+    try:
+        return [_plain(part, found, depth + 1) for part in (data if kind in _ROWS else _elements(data))]
+    except TypeError as error:
+        if error.args:
+            raise
+        raise ValueError(f"could not determine the shape of object type '{kind.__name__}'") from None
+
+
+def _elements(data: Any) -> list[Any]:
+    try:
+        return [data[i] for i in range(len(data))]
+    except TypeError:
+        raise TypeError from None
+
+
+def _from_tensor(t: Tensor, found: list[DType]) -> Any:
+    """A tensor in a list stands for its one element."""
+    found.append(t.dtype)
+    if t.shape.numel() != 1:
+        if t.dtype.category < 2:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return t.item()  # type: ignore[attr-defined]
 
 
 def _from_numpy(data: Any, found: list[DType], depth: int) -> Any:

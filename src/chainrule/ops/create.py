@@ -128,6 +128,8 @@ def read_size(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
                 )
     shape = tuple(n if n.__class__ is int else _index(n, name) for n in size)
     for n in shape:
+        if n < 0 and name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     return shape
@@ -153,9 +155,21 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill:
         return by_strides(shape, steps, dtype, device, fill)
     if device is META:
         return meta.empty(shape, dtype)
-    if fill is None:
-        return np.empty(shape, dtype)
-    return np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
+    try:
+        if fill is None:
+            return np.empty(shape, dtype)
+        return np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
+    except (ValueError, MemoryError):
+        raise _too_big(shape, dtype) from None
+
+
+def _too_big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> RuntimeError:
+    count = math.prod(shape) * dtype.itemsize
+    if count >= 2**63:
+        return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return RuntimeError(
+        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {count} bytes. Error code 12 (Cannot allocate memory)"
+    )
 
 
 def by_strides(shape: tuple[int, ...], steps: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill: Any = None) -> Any:
@@ -313,7 +327,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:  # fmt: skip
     """Anything array-like as a tensor; `copy` True always copies, False never."""
     kind = None if dtype is None else dtype_from(dtype, "asarray")
-    source = _array_like(obj)
+    if isinstance(obj, np.generic) and copy is False:
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+    source = _array_like(obj, kind)
     if copy is False and isinstance(source, (Tensor, np.ndarray)):
         _require_alias(source, kind, device)
     t = _as_tensor(source, kind, device, copy)
@@ -338,17 +354,19 @@ def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
     return t if t.requires_grad else t.requires_grad_()  # type: ignore[attr-defined, no-any-return]
 
 
-def _array_like(obj: Any) -> Any:
+def _array_like(obj: Any, dtype: DType | None) -> Any:
+    """What shares its memory as an array or a tensor; the rest (numbers, lists) as it is."""
     if isinstance(obj, (Tensor, np.ndarray, list, tuple, int, float, complex)):
         return obj
-    if hasattr(obj, "__dlpack__"):
-        return np.from_dlpack(obj)
     if isinstance(obj, np.generic):
         return np.asarray(obj)
+    if hasattr(obj, "__dlpack__"):
+        return np.from_dlpack(obj)
     try:
-        return np.frombuffer(obj, settings.default_dtype.numpy)
-    except (TypeError, ValueError):
+        memoryview(obj)
+    except TypeError:
         return obj
+    return np.frombuffer(obj, (dtype or settings.default_dtype).numpy)
 
 
 def _require_alias(source: Any, dtype: DType | None, device: Any) -> None:
@@ -560,7 +578,8 @@ def _number(x: Any, name: str) -> Any:
 
 def _deliver(name: str, raw: Any, kind: DType, out: Any, given: Any, device: Any, requires_grad: bool) -> Tensor:
     if out is not None:
-        return write_to(out, raw.astype(out.dtype.numpy), name, kind if given is not None else None)
+        shaped = raw.reshape(out.shape) if out.numel() == raw.size else raw
+        return write_to(out, shaped.astype(out.dtype.numpy), name, kind if given is not None else None)
     return made(meta.empty(raw.shape, raw.dtype) if place(device) is META else raw, requires_grad)
 
 

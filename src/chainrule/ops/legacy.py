@@ -42,6 +42,11 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
     device = named.pop("device", None)
     if device is not None and as_device(device).type != "cpu":
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {as_device(device).type} was passed")
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use torch.tensor(...) "
+            "or torch.as_tensor(...) instead."
+        )
     if "size" in named and not args:
         args = (Size(named.pop("size")),)
     if "data" in named and not args:

@@ -233,6 +233,9 @@ def _integer_bounds(args: tuple[Any, ...], low: Any, high: Any, size: Any) -> tu
             "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
             "(int low, int high, tuple of ints size)"
         )
+    for name, value in (("high", high), ("low", low)):
+        if not hasattr(type(value), "__index__") and value is not None:
+            raise TypeError(f"randint(): argument '{name}' (position 1) must be int, not {type(value).__name__}")
     return int(low or 0), int(high), size
 
 

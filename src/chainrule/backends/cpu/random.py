@@ -449,7 +449,7 @@ def permutation(engine: Engine, n: int, dtype: DType = _I64) -> Array:
 
 def _check_permutation(n: int, dtype: DType) -> None:
     _check_dtype("randperm", dtype, _CLASSIC)
-    if dtype.kind in "iu" and n > np.iinfo(dtype).max:
+    if dtype.kind in "iu" and n - 1 > np.iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     limit = (1 << _DIGITS.get(dtype.char, 64)) + 1
     if n > limit and dtype.name != "bfloat16":

@@ -1,0 +1,69 @@
+"""Switches of the process that programs set and ask for. Results here do not depend on thread timing, so asking for
+deterministic algorithms is always granted."""
+
+from __future__ import annotations
+
+from chainrule.core.public import spell
+
+__all__: list[str] = []
+
+
+class _Flags:
+    __slots__ = ("debug_mode", "warn_always", "warn_only")
+
+    def __init__(self) -> None:
+        self.debug_mode, self.warn_only, self.warn_always = 0, False, False
+
+
+_flags = _Flags()
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for algorithms whose results are the same in every run: all here are."""
+    _flags.debug_mode = 0 if not mode else 1 if warn_only else 2
+    _flags.warn_only = bool(mode and warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Were deterministic algorithms asked for?"""
+    return _flags.debug_mode > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Were they asked for with `warn_only`?"""
+    return _flags.warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same switch by number or word: 0 "default", 1 "warn", 2 "error"."""
+    words = {"default": 0, "warn": 1, "error": 2}
+    if isinstance(debug_mode, str) and debug_mode not in words:
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+        )
+    mode = words[debug_mode] if isinstance(debug_mode, str) else int(debug_mode)
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {mode}")
+    _flags.debug_mode, _flags.warn_only = mode, mode == 1
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: see `set_deterministic_debug_mode`."""
+    return _flags.debug_mode
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that PyTorch gives once per process are repeated. (Python's filters decide here.)"""
+    _flags.warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was told."""
+    return _flags.warn_always
+
+
+for _fn in (
+    use_deterministic_algorithms, are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode, get_deterministic_debug_mode, set_warn_always, is_warn_always_enabled,
+):  # fmt: skip
+    spell(_fn.__name__, _fn, "f")
