@@ -31,7 +31,7 @@ from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size
 from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
-from chainrule.ops import activation, arithmetic, attention, blend, class_loss, compare, complex, contract, conv, convert, create, distance, dropout, einsum as _einsum, embedding, exponential, facts, fill, flags, index, join, legacy, linalg as _linalg, logic, loss, norm_layers, pad, pool, printing_methods, python_protocol, reduce, resize, rounding, sample, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_copies, view_inplace, views, windows, methods
+from chainrule.ops import activation, arithmetic, attention, blend, class_loss, compare, complex, contract, conv, convert, create, distance, dropout, einsum as _einsum, embedding, exponential, facts, fill, flags, index, join, legacy, linalg as _linalg, logic, loss, norm_layers, pad, polynomials, pool, printing_methods, python_protocol, reduce, resize, rounding, sample, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_copies, view_inplace, views, windows, methods
 
 __version__ = "0.1.0"
 

@@ -135,6 +135,8 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    if op.exact is not None and out.dtype is not result.dtype:
+        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title))
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"

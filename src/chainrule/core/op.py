@@ -76,6 +76,7 @@ class Op:
         "defaults",  # name -> default of every parameter that has one
         "differentiable",  # positions of the outputs that carry gradients
         "doc",
+        "exact",  # the message when out= has not the result's very dtype, with {out} and {result} to fill in; or None
         "family",
         "fn",  # the function a declaration returns
         "forward",
@@ -124,6 +125,7 @@ class Op:
         self.gaps: bool = facts.pop("gaps", False)
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
+        self.exact: str | None = facts.pop("exact", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         self.spelled: str = facts.pop("spelled", "fmi" if family.diagonal else "fm")
         if facts:

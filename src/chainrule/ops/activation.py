@@ -242,7 +242,7 @@ hardswish.vjp(
 )
 
 
-@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("hardshrink_cpu"), spelled="fmn")
+@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("hardshrink_cpu"), promote="native", spelled="fmn")
 def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     """x, but 0 within lambd of 0."""
     return xp.masks.keep(input, ~((input >= -lambd) & (input <= lambd)))

@@ -13,7 +13,7 @@ from chainrule.core.op import Array, Number
 from chainrule.core.public import alias
 from chainrule.core.samples import nonzero, positive, real, samples
 from chainrule.core.tensor import Tensor
-from chainrule.ops.domains import both, not_for, unimplemented
+from chainrule.ops.domains import EXACT, both, not_for, unimplemented
 
 __all__: list[str] = []
 
@@ -108,7 +108,7 @@ def _refuse_bool_negation(inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         )
 
 
-@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation)
+@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation, exact=EXACT)
 def neg(xp: Any, input: Array) -> Array:
     """The tensor with every sign flipped."""
     return xp.negative(input)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, bool_, complex128, float64
-from chainrule.core.family import call, common_dtype, elementwise
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, complex128, float64, widened
+from chainrule.core.family import call, common_dtype, elementwise, general
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, composite, method
 from chainrule.core.samples import nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import pow, times, zeros_like
 from chainrule.ops.compare import kept, refuse_overflow
-from chainrule.ops.domains import not_for, same_dtype
+from chainrule.ops.domains import EXACT, not_for, same_dtype
 
 __all__: list[str] = []
 
@@ -31,7 +29,7 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @elementwise(
     samples=samples(real, [*three, ((3, 4), (3, 4), 0.3), ((3, 4), (4,), 0.7)]), check=_check_lerp,
-    node={"TTT": "LerpBackward1", "TTN": "LerpBackward0"},
+    node={"TTT": "LerpBackward1", "TTN": "LerpBackward0"}, exact=EXACT,
 )  # fmt: skip
 def lerp(xp: Any, input: Array, end: Array, weight: Array | Number) -> Array:
     """The point at `weight` of the way from `input` to `end`; exact at both ends."""
@@ -135,3 +133,21 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
         )
     result: Tensor = PUBLIC["m"]["pow_"](self, _precise(exponent, wide))
     return result
+
+
+def _check_frexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if not inputs[0].dtype.is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+
+
+@general(
+    outs=("mantissa", "exponent"), check=_check_frexp, samples=samples(nonzero, [((3, 4),), ((),)]), spelled="fm",
+    vmap=lambda values, batched, size, params: frexp.public(*values),
+)  # fmt: skip
+def frexp(xp: Any, input: Array) -> tuple[Array, Array]:
+    """Mantissa, in size from 1/2 to 1, and power of 2 of every element."""
+    mantissa, exponent = xp.frexp(widened(input))
+    return mantissa.astype(input.dtype), exponent
+
+
+frexp.vjp(input=lambda g, exponent: g / call("exp2", exponent))

@@ -92,6 +92,7 @@ def _check_where(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @elementwise(
     name="where",
+    exact="Expected out type to be {result} but got {out}",
     unpromoted=("condition",),
     check=_check_where,
     spelled="",
@@ -385,13 +386,19 @@ def isfinite(xp: Any, input: Array) -> Array:
     return xp.isfinite(input)
 
 
-@elementwise(promote="none", spelled="fm", check=no_complex("isposinf does not support complex inputs."))
+@elementwise(
+    promote="none", spelled="fm", check=no_complex("isposinf does not support complex inputs."),
+    exact="isposinf does not support non-boolean outputs.",
+)
 def isposinf(xp: Any, input: Array) -> Array:
     """Which elements are +inf."""
     return input == np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
 
 
-@elementwise(promote="none", spelled="fm", check=no_complex("isneginf does not support complex inputs."))
+@elementwise(
+    promote="none", spelled="fm", check=no_complex("isneginf does not support complex inputs."),
+    exact="isneginf does not support non-boolean outputs.",
+)
 def isneginf(xp: Any, input: Array) -> Array:
     """Which elements are -inf."""
     return input == -np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
@@ -483,7 +490,9 @@ def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return xp.where(x == -np.inf, x.dtype.type(bottom), x)
 
 
-@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False, spelled="fmiF")
+@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False, spelled="fmiF",
+    exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
+)  # fmt: skip
 def nan_to_num(
     xp: Any, input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:

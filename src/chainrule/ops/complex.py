@@ -19,7 +19,7 @@ from chainrule.core.samples import real as any_real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, zeros_like
 from chainrule.ops.compare import kept
-from chainrule.ops.domains import Check
+from chainrule.ops.domains import EXACT, Check
 
 __all__: list[str] = []
 
@@ -147,7 +147,7 @@ def conj(input: Tensor) -> Tensor:
     return _conj.public(input) if input.dtype.is_complex else input
 
 
-@elementwise(spelled="fmi", holomorphic=False)
+@elementwise(spelled="fmi", holomorphic=False, exact=EXACT)
 def conj_physical(xp: Any, input: Array) -> Array:
     """The complex conjugate, in memory of its own."""
     return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()

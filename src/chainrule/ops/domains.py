@@ -12,7 +12,7 @@ from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, dtype as DType
 from chainrule.core.family import common_dtype, is_number
 from chainrule.core.tensor import Tensor
 
-__all__ = ["Check", "both", "no_complex", "not_for", "only", "same_dtype", "unimplemented"]
+__all__ = ["EXACT", "Check", "both", "no_complex", "not_for", "only", "same_dtype", "unimplemented"]
 
 Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
 
@@ -21,6 +21,9 @@ _NAMES = {
     "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double",
     "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
 }  # fmt: skip
+
+
+EXACT = "Found dtype {out} but expected {result}"  # what ops that do not cast into out= say
 
 
 def c_name(dtype: DType) -> str:

@@ -76,7 +76,17 @@ log10.vjp(input=lambda g, input: g / (input * LN10))
 @elementwise(samples=samples(positive, one), promote="float", spelled="fmiF")
 def log1p(xp: Any, input: Array) -> Array:
     """log(1 + x), exact near 0."""
-    return xp.log1p(input)
+    return xp.log1p(input) if input.dtype.kind != "c" else _complex_log1p(xp, input)
+
+
+def _complex_log1p(xp: Any, z: Any) -> Any:
+    """By parts: NumPy adds the 1 first, and small numbers are lost."""
+    x, y = z.real, z.imag
+    out = xp.empty(z.shape, z.dtype)
+    near = 0.5 * xp.log1p(x * (x + 2) + y * y)
+    out.real = xp.where(xp.absolute(z) < 0.5, near, xp.log(xp.hypot(x + 1, y)))
+    out.imag = xp.arctan2(y, x + 1)
+    return out
 
 
 log1p.vjp(input=lambda g, input: g / (input + 1))

@@ -10,7 +10,7 @@ from chainrule.core.dtype import BOOL, COMPLEX, FLOAT
 from chainrule.core.family import elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.samples import integers, samples
-from chainrule.ops.domains import not_for
+from chainrule.ops.domains import EXACT, not_for
 
 __all__: list[str] = []
 
@@ -33,7 +33,7 @@ def bitwise_xor(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     return xp.bitwise_xor(input, other)
 
 
-@elementwise(check=not_for("bitwise_not_cpu", FLOAT, COMPLEX))
+@elementwise(check=not_for("bitwise_not_cpu", FLOAT, COMPLEX), exact=EXACT)
 def bitwise_not(xp: Any, input: Array) -> Array:
     """All bits turned over; for bool, the opposite."""
     return xp.invert(input)

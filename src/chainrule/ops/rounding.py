@@ -13,7 +13,7 @@ from chainrule.core.public import alias
 from chainrule.core.samples import apart, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import one, zeros_like
-from chainrule.ops.domains import both, no_complex, not_for
+from chainrule.ops.domains import EXACT, both, no_complex, not_for
 
 __all__: list[str] = []
 
@@ -27,7 +27,7 @@ def _whole(input: Any) -> bool:
     return bool(input.dtype.kind in "iu")
 
 
-@elementwise(samples=samples(apart, one), check=_check("floor"), spelled="fmiF")
+@elementwise(samples=samples(apart, one), check=_check("floor"), exact=EXACT, spelled="fmiF")
 def floor(xp: Any, input: Array) -> Array:
     """The largest whole number that is not larger."""
     return input.copy() if _whole(input) else xp.floor(input)
@@ -36,7 +36,7 @@ def floor(xp: Any, input: Array) -> Array:
 floor.vjp(input=lambda g: zeros_like(g))
 
 
-@elementwise(samples=samples(apart, one), check=_check("ceil"), spelled="fmiF")
+@elementwise(samples=samples(apart, one), check=_check("ceil"), exact=EXACT, spelled="fmiF")
 def ceil(xp: Any, input: Array) -> Array:
     """The smallest whole number that is not smaller."""
     return input.copy() if _whole(input) else xp.ceil(input)
@@ -45,7 +45,7 @@ def ceil(xp: Any, input: Array) -> Array:
 ceil.vjp(input=lambda g: zeros_like(g))
 
 
-@elementwise(samples=samples(apart, one), check=_check("trunc"), spelled="fmiF")
+@elementwise(samples=samples(apart, one), check=_check("trunc"), exact=EXACT, spelled="fmiF")
 def trunc(xp: Any, input: Array) -> Array:
     """The whole part, toward 0."""
     return input.copy() if _whole(input) else xp.trunc(input)
@@ -55,7 +55,7 @@ trunc.vjp(input=lambda g: zeros_like(g))
 alias(trunc, "fix")
 
 
-@elementwise(samples=samples(apart, one), check=not_for("frac_cpu", BOOL, INT, COMPLEX), spelled="fmiF")
+@elementwise(samples=samples(apart, one), check=not_for("frac_cpu", BOOL, INT, COMPLEX), exact=EXACT, spelled="fmiF")
 def frac(xp: Any, input: Array) -> Array:
     """What `trunc` takes away."""
     return input - xp.trunc(input)
@@ -71,7 +71,7 @@ def _check_round(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         not_for(kernel, BOOL, INT, COMPLEX)(inputs, params)
 
 
-@elementwise(samples=samples(apart, one, decimals=[0, 1]), check=_check_round, spelled="fmiF")
+@elementwise(samples=samples(apart, one, decimals=[0, 1]), check=_check_round, exact=EXACT, spelled="fmiF")
 def round(xp: Any, input: Array, *, decimals: int = 0) -> Array:
     """The nearest whole number (or number of so many decimals), halves to even."""
     if decimals == 0:

@@ -15,7 +15,7 @@ from chainrule.core.samples import nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, no_derivative, one, two, zeros_like
 from chainrule.ops.compare import kept
-from chainrule.ops.domains import no_complex, not_for
+from chainrule.ops.domains import EXACT, no_complex, not_for
 
 __all__: list[str] = []
 
@@ -29,7 +29,7 @@ def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None
 
 
 @elementwise(
-    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs,
+    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs, exact=EXACT,
     spelled="fmiF",
 )  # fmt: skip
 def absolute(xp: Any, input: Array) -> Array:
@@ -45,6 +45,8 @@ def _signs(xp: Any, x: Any) -> Any:
     """x / |x|; 0 at 0 and of NaN."""
     if x.dtype.kind == "b":
         return x.copy()
+    if x.dtype.kind == "c":
+        return xp.masks.keep(x / xp.absolute(x), x != 0)
     out = xp.sign(x)
     return xp.masks.keep(out, x == x) if x.dtype.kind == "f" else out
 
@@ -55,6 +57,7 @@ def _signs(xp: Any, x: Any) -> Any:
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
         NotImplementedError,
     ),
+    exact=EXACT,
 )
 def sign(xp: Any, input: Array) -> Array:
     """-1, 0 or 1."""
@@ -67,7 +70,7 @@ def sign(xp: Any, input: Array) -> Array:
 sign.vjp(input=lambda g: zeros_like(g))
 
 
-@elementwise(samples=samples(nonzero, one), holomorphic=False)
+@elementwise(samples=samples(nonzero, one), holomorphic=False, exact=EXACT)
 def sgn(xp: Any, input: Array) -> Array:
     """The direction of every element: x / |x|, 0 at 0."""
     return _signs(xp, input)
@@ -83,7 +86,10 @@ def _pull_sgn(g: Any, input: Any, out: Any) -> Any:
 sgn.vjp(input=_pull_sgn)
 
 
-@elementwise(promote="none", check=no_complex("signbit is not implemented for complex tensors.", NotImplementedError), spelled="fm")
+@elementwise(
+    promote="none", exact="signbit does not support non-boolean outputs.", spelled="fm",
+    check=no_complex("signbit is not implemented for complex tensors.", NotImplementedError),
+)  # fmt: skip
 def signbit(xp: Any, input: Array) -> Array:
     """Where the sign is negative (-0.0 counts)."""
     if input.dtype.kind in "bu":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.core.dtype import COMPLEX
+from chainrule.core.dtype import BOOL, COMPLEX, INT
 from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
@@ -164,7 +164,7 @@ alias(mvlgamma, "multigammaln", spelled="s")
 @elementwise(samples=samples(real, one), promote="float", check=_real("i0_vml"), spelled="fmiFs")
 def i0(xp: Any, input: Array) -> Array:
     """The modified Bessel function of order 0."""
-    return xp.special.i0(input)
+    return xp.where(xp.isinf(input), np.nan, xp.special.i0(input)).astype(input.dtype)  # NaN at infinity, as PyTorch
 
 
 i0.vjp(input=lambda g, input: g * i1(input))
@@ -281,3 +281,27 @@ def _pull_logit(g: Any, input: Any, eps: float | None) -> Any:
 
 logit.vjp(input=_pull_logit)
 alias(sigmoid, "expit", spelled="s")
+alias(i0, "modified_bessel_i0", spelled="s")
+alias(i1, "modified_bessel_i1", spelled="s")
+
+
+def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
+    def forward(xp: Any, input: Array, other: Array) -> Array:
+        return (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
+
+    forward.__doc__ = doc
+    forward.__annotations__ = {"input": "Array", "other": "Array"}
+    fn = elementwise(name=name, check=not_for(f"{name}_cpu", BOOL, INT, COMPLEX), spelled="fmi")(forward)
+
+    def pull_other(g: Any, input: Any, other: Any) -> Any:
+        return g * (sign * exp((input - 1) * log(other) - other - lgamma(input)))
+
+    def pull_input(g: Any) -> Any:
+        raise RuntimeError(f"the derivative for '{name}: input' is not implemented.")
+
+    fn.vjp(input=pull_input, other=pull_other)
+    alias(fn, other_name, spelled="s")
+
+
+_incomplete("igamma", "gammainc", "The part of gamma(input) that lies below other, between 0 and 1.", 1)
+_incomplete("igammac", "gammaincc", "1 - igamma(input, other), exact where it is small.", -1)
