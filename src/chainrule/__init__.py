@@ -25,7 +25,6 @@ from chainrule.core.layout import (
     channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_bsc, sparse_bsr,
     sparse_coo, sparse_csc, sparse_csr, strided,
 )  # fmt: skip
-from chainrule.core.notices import is_warn_always_enabled, set_warn_always
 from chainrule.core.printing import set_printoptions
 from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size

@@ -172,8 +172,8 @@ def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
     p = primal.raw
     under = np.zeros(_memory(p), tangent.raw.dtype)
     steps = [s // p.itemsize * under.itemsize for s in p.strides]
-    raw = np.lib.stride_tricks.as_strided(under, p.shape, steps) if min(steps, default=0) >= 0 else np.empty_like(p)
-    out = fresh(raw)
+    backwards = min(steps, default=0) < 0  # elements before the first: NumPy's own layout will do
+    out = fresh(np.empty_like(p, tangent.raw.dtype) if backwards else np.ndarray(p.shape, under.dtype, under, 0, steps))
     return out.copy_(tangent)  # type: ignore[attr-defined,no-any-return]
 
 

@@ -363,7 +363,8 @@ class Function(metaclass=FunctionMeta):
         if kwargs or cls._separate:
             args, kwargs = _bound(cls, args, kwargs)
         state = here()
-        if state.stack:
+        # without recording, as in a batched backward, there is no context to hand through the transform
+        if state.stack and (cls._separate or state.grad or state.dual >= 0):
             return _transformed(cls, args, kwargs)
         return applied(cls, args, kwargs, state)
 
@@ -430,6 +431,7 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
     if dual:
         _push(ctx, args, outs)
     ctx.to_save = ctx.saved_for_forward = None
+    ctx.dirty_tensors = ctx.non_differentiable = ()  # which may be views whose base leads back here
     ctx.settled = True
     return tuple(outs) if several else outs[0]
 
@@ -570,9 +572,9 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
     if t.viewed is None:
         rebase(t, ctx, edge)
         return
+    forbid(t)
     if t.viewed.base.edge is LEAF:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    forbid(t)
     if ctx.outputs > 1:
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
@@ -595,14 +597,15 @@ def _alias(t: Tensor) -> Tensor:
 
 def _save(ctx: Any, outs: list[Any], records: bool) -> None:
     """Keep what `save_for_backward` named; outputs as arrays, since a tensor would hold its own node."""
-    for at, t in enumerate(ctx.to_save):
+    to_save, ctx.to_save = ctx.to_save, None  # a pack hook may raise: nothing must hold an output then
+    for at, t in enumerate(to_save):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"save_for_backward can only save variables, but argument {at} is of type {type(t).__name__}")
     if not records:
         return
     dirty = {id(t) for t in ctx.dirty_tensors}
     places = {id(t): i for i, t in enumerate(outs) if isinstance(t, Tensor) and (id(t) in dirty or _made_by(ctx, t))}
-    ctx.saved = tuple([_kept(ctx, t, places.get(id(t))) for t in ctx.to_save])
+    ctx.saved = tuple([_kept(ctx, t, places.get(id(t))) for t in to_save])
 
 
 def _kept(ctx: Any, t: Any, place: int | None) -> SavedTensor:

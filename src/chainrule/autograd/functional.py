@@ -387,7 +387,7 @@ def _columns(wide: Any, out: Any, xs: Tensors) -> Tensors:
     found, start = [], 0
     for x in xs:
         n = x.numel()
-        found.append(wide[start : start + n].movedim(0, -1).reshape(*out.shape, *x.shape))
+        found.append(wide[start : start + n].movedim(0, -1).reshape((*out.shape, *x.shape)))
         start += n
     return tuple(found)
 

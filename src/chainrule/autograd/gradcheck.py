@@ -192,8 +192,8 @@ def _repeatable(first: list[Any], again: list[Any], tol: float) -> bool:
 def _pushed(check: _Check, at: int, tangent: Any) -> list[Any]:
     """The tangents of every output; None where there is none."""
     with forward_ad.dual_level():
-        duals = [x.detach() if _wants(x) else x for x in check.inputs]
-        like = duals[at]
+        duals = [forward_ad.make_dual(x.detach(), call("zeros_like", x.detach())) if _wants(x) else x for x in check.inputs]
+        like = check.inputs[at].detach()
         duals[at] = forward_ad.make_dual(like, fresh(np.asarray(tangent).reshape(like.raw.shape).astype(like.raw.dtype)))
         outs = [o for o in _as_tuple(check.func(*duals)) if isinstance(o, Tensor)]
         pairs = [forward_ad.unpack_dual(o) for o in outs]

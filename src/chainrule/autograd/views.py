@@ -171,13 +171,13 @@ def refresh(t: Tensor, asked: bool = False) -> None:
 
 def derive(t: Tensor) -> None:
     """Set the view's edge: straight to its base."""
-    v = t.viewed
+    v, before = t.viewed, t.edge
     assert v is not None and t.store is not None
     chain = chain_of(v, t)
     if REPLAY[0]:
         with swapped(grad=True):
             t.edge, v.version = replay(chain, v.base).edge, t.store.version
-        return
+        return _move_retain(t, t.edge, before)
     node = _new(AsStridedBackward0)
     edge = v.base.edge
     node.edges = (accumulator(v.base) if edge is LEAF else edge,)
@@ -185,6 +185,7 @@ def derive(t: Tensor) -> None:
     node.code, node.lasti = here_in_user_code()
     node.key = tick()
     t.edge, v.version = node, t.store.version
+    return _move_retain(t, node, before)
 
 
 _EITHER = (
@@ -236,7 +237,7 @@ def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     """`t` was changed in place by what `node` records: make that its history. `edge`: a port, if `node` has several."""
     v = t.viewed
     if v is None:
-        _move_retain(t, node if edge is None else edge)
+        _move_retain(t, node if edge is None else edge, t.edge)
         t.edge = node if edge is None else edge
         return
     base = v.base
@@ -250,17 +251,14 @@ def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     through.code, through.lasti, through.key = node.code, node.lasti, tick()
     if "level" in node.__dict__:
         through.__dict__["level"] = node.__dict__["level"]
-    _move_retain(base, through)
+    _move_retain(base, through, below)
     base.edge = through
-    before = t.edge
     derive(t)
-    _move_retain(t, t.edge, before)
 
 
-def _move_retain(t: Tensor, to: Any, before: Any = None) -> None:
+def _move_retain(t: Tensor, to: Any, before: Any) -> None:
     """`retain_grad` follows the tensor to its new node; hooks stay with the history they were registered on."""
     extra: Extra | None = t.extra
-    before = t.edge if before is None else before
     if extra is None or not extra.retained or before is None or before is LEAF:
         return
     old = before.node if before.__class__ is Port else before

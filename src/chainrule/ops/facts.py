@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from typing import Any
 
 from chainrule.autograd import api
@@ -177,6 +178,15 @@ def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
 Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[attr-defined]
 
 
+def _set_backward_hooks(t: Tensor, hooks: Any) -> None:
+    if not isinstance(hooks, (OrderedDict, type(None))):
+        raise TypeError(f"_backward_hooks must be an OrderedDict or None, not {type(hooks).__name__}")
+    t.extra = t.extra or Extra()
+    t.extra.hooks = hooks
+    if hooks and t.edge is LEAF:
+        hooks_of(accumulator(t))
+
+
 def _refuses(text: str) -> Any:
     def delete(t: Tensor) -> None:
         raise RuntimeError(text)
@@ -188,7 +198,9 @@ Tensor._grad_fn = property(  # type: ignore[attr-defined]
     lambda t: t.grad_fn, None, _refuses("Deletion of _grad_fn not allowed. Detach tensor instead!")
 )
 Tensor._backward_hooks = property(  # type: ignore[attr-defined]
-    lambda t: t.extra.hooks if t.extra is not None else None, None, _refuses("Deletion of _backwards_hooks not allowed!")
+    lambda t: t.extra.hooks if t.extra is not None else None,
+    lambda t, hooks: _set_backward_hooks(t, hooks),
+    _refuses("Deletion of _backwards_hooks not allowed!"),
 )
 
 

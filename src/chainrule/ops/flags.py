@@ -3,16 +3,17 @@ deterministic algorithms is always granted."""
 
 from __future__ import annotations
 
+from chainrule.core.notices import is_warn_always_enabled, set_warn_always
 from chainrule.core.public import spell
 
 __all__: list[str] = []
 
 
 class _Flags:
-    __slots__ = ("debug_mode", "warn_always", "warn_only")
+    __slots__ = ("debug_mode", "warn_only")
 
     def __init__(self) -> None:
-        self.debug_mode, self.warn_only, self.warn_always = 0, False, False
+        self.debug_mode, self.warn_only = 0, False
 
 
 _flags = _Flags()
@@ -50,16 +51,6 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2: see `set_deterministic_debug_mode`."""
     return _flags.debug_mode
-
-
-def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that PyTorch gives once per process are repeated. (Python's filters decide here.)"""
-    _flags.warn_always = bool(b)
-
-
-def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was told."""
-    return _flags.warn_always
 
 
 for _fn in (

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.autograd.eager import check_writable, wants_grad
-from chainrule.autograd.versions import touch
+from chainrule.autograd.node import Node, tick
+from chainrule.autograd.versions import store_of, touch
 from chainrule.core.ambient import here
 from chainrule.core.public import composite
-from chainrule.core.tensor import Extra, Tensor
+from chainrule.core.tensor import Extra, Port, Tensor
 from chainrule.ops.views import as_strided, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach_"]
@@ -56,6 +57,8 @@ def detach_(input: Tensor) -> Tensor:
     if input.viewed is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     input.edge = None
+    if input.extra is not None:
+        input.extra.tangent = None
     return input
 
 
