@@ -26,6 +26,13 @@ _ROWS = {list, tuple}
 
 def array_of(data: Any, dtype: DType | None) -> Any:
     """A new array with the data, in `dtype` or in the type the data suggest."""
+    try:
+        return _array_of(data, dtype)
+    except RecursionError:
+        raise TypeError("new(): self-referential lists are incompatible") from None
+
+
+def _array_of(data: Any, dtype: DType | None) -> Any:
     if isinstance(data, np.ndarray):
         return _copied(check_array(data), dtype)
     kinds: set[type] = set()

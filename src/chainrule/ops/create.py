@@ -165,6 +165,8 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill:
 
 def _too_big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> RuntimeError:
     count = math.prod(shape) * dtype.itemsize
+    if 0 in shape:
+        return RuntimeError(f"Stride calculation overflowed with sizes={list(shape)}")
     if count >= 2**63:
         return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return RuntimeError(
@@ -177,6 +179,8 @@ def by_strides(shape: tuple[int, ...], steps: tuple[int, ...], dtype: np.dtype[A
     if device is META:
         return meta.strided(shape, steps, dtype)
     count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps)) // dtype.itemsize
+    if count * dtype.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={[s // dtype.itemsize for s in steps]}")  # fmt: skip
     memory = np.empty(count, dtype)
     if fill is not None:
         memory.fill(fill)
@@ -199,7 +203,7 @@ def write_to(out: Any, raw: Any, name: str, dtype: Any = None) -> Tensor:
     if dtype is not None and out.dtype is not dtype:
         raise RuntimeError(f"dtype {dtype.title} does not match dtype of out parameter ({out.dtype.title})")
     if tuple(out.shape) != raw.shape:
-        out.resize_(raw.shape)  # type: ignore[attr-defined]
+        out._resize_output(raw.shape)  # type: ignore[attr-defined]
     out.copy_(made(raw))  # type: ignore[attr-defined]
     return out
 
@@ -360,13 +364,39 @@ def _array_like(obj: Any, dtype: DType | None) -> Any:
         return obj
     if isinstance(obj, np.generic):
         return np.asarray(obj)
-    if hasattr(obj, "__dlpack__"):
-        return np.from_dlpack(obj)
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
+        return imported(obj)
     try:
         memoryview(obj)
     except TypeError:
         return obj
     return np.frombuffer(obj, (dtype or settings.default_dtype).numpy)
+
+
+class _Capsule:
+    """An old-style DLPack capsule with the methods of an exporting object."""
+
+    __slots__ = ("capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+
+def imported(source: Any) -> Any:
+    """Another library's array, or a capsule of one, as an array over the same memory."""
+    array = np.from_dlpack(source if hasattr(source, "__dlpack__") else _Capsule(source))
+    if not array.flags.writeable:  # NumPy marks imports without a version read-only although their memory is not
+        try:
+            array.flags.writeable = True
+        except ValueError:
+            pass
+    return array
 
 
 def _require_alias(source: Any, dtype: DType | None, device: Any) -> None:
@@ -579,8 +609,22 @@ def _number(x: Any, name: str) -> Any:
 def _deliver(name: str, raw: Any, kind: DType, out: Any, given: Any, device: Any, requires_grad: bool) -> Tensor:
     if out is not None:
         shaped = raw.reshape(out.shape) if out.numel() == raw.size else raw
+        if shaped is raw and out.numel() != raw.size:
+            _resized_for(name, out, raw.size)
         return write_to(out, shaped.astype(out.dtype.numpy), name, kind if given is not None else None)
     return made(meta.empty(raw.shape, raw.dtype) if place(device) is META else raw, requires_grad)
+
+
+def _resized_for(name: str, out: Tensor, count: int) -> None:
+    if name == "arange" and out.numel():  # type: ignore[attr-defined]
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "  # type: ignore[attr-defined]
+            f"computed number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will "
+            f"be resized to a tensor of shape ({count},).",
+            UserWarning,
+            stacklevel=5,
+        )
+    out.resize_((count,))  # type: ignore[attr-defined]
 
 
 @creation()
@@ -622,7 +666,10 @@ def _arange_count(a: Any, b: Any, s: Any, kind: DType) -> int:
     _check_steps(a, b, s)
     if isinstance(a, int) and isinstance(b, int) and isinstance(s, int):
         return -((a - b) // s)
-    return math.ceil((b - a) / s)
+    count = math.ceil((b - a) / s)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
+    return count
 
 
 def _check_steps(a: Any, b: Any, s: Any) -> None:
@@ -745,7 +792,7 @@ def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any)
     kind = x.dtype if dtype is None else dtype.numpy
     where = (META if x.__class__ is not np.ndarray else CPU) if device is None else device
     if format is None or format is preserve_format:
-        if x.flags.c_contiguous:
+        if x.flags.c_contiguous or x.size == 0:
             return allocate(x.shape, kind, where, fill)
         return _same_order(x, kind, where, fill)
     return allocate(x.shape, kind, where, fill, format)

@@ -16,7 +16,7 @@ from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
 from chainrule.core.public import method, spell
 from chainrule.core.tensor import CPU, LEAF, Tensor
-from chainrule.ops.create import made, shared
+from chainrule.ops.create import imported, made, shared
 from chainrule.ops.storage import TypedStorage, UntypedStorage
 
 __all__ = ["concrete"]
@@ -217,44 +217,17 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
     return (1, 0)  # kDLCPU
 
 
-class _Capsule:
-    """An old-style DLPack capsule with the methods of an exporting object."""
-
-    __slots__ = ("capsule",)
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array."""
-    if not hasattr(ext_tensor, "__dlpack__"):
-        ext_tensor = _Capsule(ext_tensor)
     if isinstance(ext_tensor, Tensor):
         ext_tensor.__dlpack__()  # type: ignore[attr-defined]
         t = made(ext_tensor.raw.view())
         t.store = store_of(ext_tensor)
     else:
-        t = made(shared(_writable(np.from_dlpack(ext_tensor))))
+        t = made(shared(imported(ext_tensor)))
     if device is not None:
         t = t.to(device)  # type: ignore[attr-defined]
     return t.clone() if copy else t  # type: ignore[attr-defined, no-any-return]
-
-
-def _writable(array: Any) -> Any:
-    """NumPy marks imports without a version read-only although their memory is not."""
-    if not array.flags.writeable:
-        try:
-            array.flags.writeable = True
-        except ValueError:
-            pass
-    return array
 
 
 def to_dlpack(tensor: Tensor) -> Any:

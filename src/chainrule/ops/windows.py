@@ -13,6 +13,7 @@ from chainrule.backends import meta
 from chainrule.config import settings
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call
+from chainrule.core.layout import strided
 from chainrule.core.public import composite
 from chainrule.core.tensor import META, Tensor
 from chainrule.ops.create import check_options, creation, dtype_from, made, place
@@ -47,7 +48,9 @@ def _kaiser(i: Any, n: int, beta: float) -> Any:
 def _window(name: str, formula: Callable[..., Any], length: int, periodic: bool, numbers: tuple[float, ...], options: dict[str, Any]) -> Tensor:  # fmt: skip
     dtype, requires_grad = options.get("dtype"), options.get("requires_grad", False)
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, name)
-    check_options(name, options.get("layout"), options.get("pin_memory"))
+    if options.get("layout") not in (None, strided):
+        raise RuntimeError(f"{name} is not implemented for sparse types, got: {options['layout']}")
+    check_options(name, None, options.get("pin_memory"))
     _check(name, length, kind)
     if place(options.get("device")) is META:
         return made(meta.empty((length,), kind.numpy), requires_grad)
@@ -107,7 +110,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     columns = x.shape[0] if N is None else N
     if columns < 0:
         raise RuntimeError("N must be non-negative.")
-    kept = x if x.dtype.category else x.long()  # type: ignore[attr-defined]
+    kept = x if x.dtype.category > 1 else x.long()  # type: ignore[attr-defined]
     if not columns:
         return kept.new_ones((x.shape[0], 0))  # type: ignore[no-any-return]
     first = kept.new_ones((x.shape[0], 1))

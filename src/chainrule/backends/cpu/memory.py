@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.shape import contiguous_strides
+
 from chainrule.core.shape import is_non_overlapping_and_dense
 
 __all__ = [
@@ -55,9 +57,10 @@ def _is_dense(raw: Any) -> bool:
 
 
 def element_strides(raw: Any) -> Shape:
-    """The steps of `raw`, in elements."""
+    """The steps of `raw`, in elements. (NumPy gives an array without elements steps of 0; PyTorch those of a full one.)"""
     item = raw.dtype.itemsize
-    return tuple([step // item for step in raw.strides])
+    steps = tuple([step // item for step in raw.strides])
+    return contiguous_strides(raw.shape) if raw.size == 0 and not any(steps) else steps
 
 
 def strided(raw: Any, shape: Shape, strides: Shape, first: int = 0) -> Any:
