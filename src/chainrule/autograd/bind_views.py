@@ -99,7 +99,7 @@ def _record(op: Op, kind: str, edge: str) -> list[str]:
 
 def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
     many = op.outs == "many"
-    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *compute, f"e = {x}.edge", "quiet = QUIET and not here().grad"]
+    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *_store(op, x, params), *compute, f"e = {x}.edge", "quiet = QUIET and not here().grad"]
     lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
     if op.pulls:
         lines += [f"elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
@@ -108,8 +108,13 @@ def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
         lines.append(f"else: cut = cut_here('{op.name} has no derivative')")
     if many:
         lines += ["    node.outputs = max(2, len(r))", "    node.__dict__['metas'] = metas = []", f"    d = {x}.dtype"]
-    lines += [f"s = {x}.store", f"if s is None: s = {x}.store = Store()"]
     return [*lines, *(_outputs(op, x) if many else _output(x, params))]
+
+
+def _store(op: Op, x: str, params: str) -> list[str]:
+    """The version counter that input and outputs share; a view of an inference tensor is one too, and no more."""
+    lines = [f"s = {x}.store", f"if s is None: s = {x}.store = Store()"]
+    return [*lines, f"elif s.__class__ is not Store: return door(op, ({x},), {params})"]
 
 
 def _output(x: str, params: str) -> list[str]:

@@ -73,6 +73,8 @@ def fresh_array(r: Any) -> Tensor:
 def _record_or_cut(
     op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[Tensor], state: Ambient, level: Any
 ) -> None:
+    if op.family.is_view and isinstance(outs[0].store if outs else None, InferenceStore):
+        return  # a view of an inference tensor is one too
     wants = any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
     if not wants:
         cut = next((t.cut for t in inputs if isinstance(t, Tensor) and t.cut is not None), None)
@@ -165,7 +167,7 @@ def _edge(t: Tensor) -> Any:
     return accumulator(t) if t.edge is LEAF else t.edge
 
 
-_COMPUTING = frozenset(("reduction", "scan", "contraction"))
+_COMPUTING = frozenset(("reduction", "scan", "contraction", "fused", "loss"))
 
 
 def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, bool | str, bool]:

@@ -178,6 +178,8 @@ def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], ta
         (tangent,) = pushed(op, originals, params, [primal(target)])
     if tangent is None:
         tangent = call("zeros_like", primal(target))
+    elif any(tangent is tangent_of(t) for t in originals):
+        tangent = call("clone", tangent)
     held = tangent_of(target)
     with swapped(forward_grad=False):
         if held is None and target.viewed is not None:

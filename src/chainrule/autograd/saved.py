@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.node import Freed, Node, accumulator
+from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.sites import describe
-from chainrule.core.tensor import Extra, LEAF, Port, Store, Tensor, fresh
+from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
@@ -277,6 +277,10 @@ def verify(node: Node) -> None:
             expected = checks[at] if checks is not None else 0
             if value.store.version != expected:
                 stale(node, value, value.store, expected)
+            if value.extra is not None and value.extra.detached is not None and node.key > value.extra.detached:
+                raise RuntimeError(
+                    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): use .detach() instead."
+                )
 
 
 def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:

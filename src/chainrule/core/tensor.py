@@ -74,10 +74,11 @@ class Cut:
 class Extra:
     """What only few tensors have."""
 
-    __slots__ = ("accumulator", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent", "turned")
+    __slots__ = ("accumulator", "detached", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent", "turned")
 
     def __init__(self) -> None:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
+        self.detached: int | None = None  # the tick of `detach_`: older nodes that saved this tensor must refuse
         self.grad: Tensor | None = None
         self.grad_dtype: Any = None
         self.hooks: dict[int, Any] | None = None  # hooks of a leaf; those of others live at their node

@@ -56,6 +56,10 @@ def detach_(input: Tensor) -> Tensor:
     """Cut this tensor itself from the graph: it becomes a leaf."""
     if input.viewed is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    if isinstance(input.edge, (Node, Port)):
+        store_of(input)  # so that those who saved this tensor look again
+        input.extra = input.extra or Extra()
+        input.extra.detached = tick()
     input.edge = None
     if input.extra is not None:
         input.extra.tangent = None
