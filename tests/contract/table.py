@@ -24,7 +24,7 @@ NOT_THE_SLOPE: dict[str, tuple[str, str]] = {
 
 def all_cases(op: Op) -> list[Case]:
     odd, _ = NOT_THE_SLOPE.get(op.name, ("", ""))
-    return [case for case in cases(op) if case.params.get(odd) is None]
+    return [case for case in cases(op) if case.params.get(odd) in (None, op.defaults.get(odd))]
 
 
 @cache

@@ -127,7 +127,7 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "dtype": lambda t: str(t.dtype),
     "requires_grad": lambda t: t.requires_grad,
     "is_leaf": lambda t: t.is_leaf and t.grad_fn is None,  # a view whose history is forbidden raises at grad_fn
-    "grad_fn": lambda t: t.grad_fn.name().rstrip("0123456789") if t.grad_fn is not None else None,
+    "grad_fn": lambda t: t.grad_fn.name().rstrip("0123456789").replace("Unsafe", "") if t.grad_fn is not None else None,
     "version": lambda t: t._version,
 }
 
@@ -175,11 +175,12 @@ def first_difference(
     for at, (a, b) in enumerate(zip(theirs, mine)):
         if lenient and b.error is not None and issubclass(b.error[0], StaleError):
             continue
-        found = compare_errors(a.error, b.error) or compare_facts(a.facts, b.facts, names, lenient)
+        found = compare_errors(a.error, b.error)
+        if found is None and a.error is not None and a.error[0] is not NameError and "backward" in steps[at].text:
+            return None  # how far a pass came before it raised is nobody's promise
+        found = found or compare_facts(a.facts, b.facts, names, lenient)
         if found is not None:
             return Difference(at, *found)
-        if a.error is not None and a.error[0] is not NameError and "backward" in steps[at].text:
-            return None  # how far a pass came before it raised is nobody's promise
     return None
 
 
@@ -222,9 +223,13 @@ def compare_one(theirs: Any, ours: Any, computed: bool) -> tuple[str, str] | Non
             return "structure", f"{ours} not {theirs}"
         pairs = (compare_one(a, b, computed) for a, b in zip(theirs, ours))
         return next((p for p in pairs if p is not None), None)
+    if computed and theirs == "NoneType" and isinstance(ours, dict) and not np.any(ours["value"]):
+        return None  # no gradient, or zeros
     if not isinstance(theirs, dict):
         same = theirs == ours or (theirs.__class__ is float and np.isclose(theirs, ours, equal_nan=True))
         return None if same else ("number", f"{ours!r} not {theirs!r}")
+    if computed and ours == "NoneType":
+        return None if not np.any(theirs["value"]) else ("structure", "no gradient, not " + str(theirs["value"]))
     if not isinstance(ours, dict):
         return "structure", f"{ours} not a tensor"
     for key, value in theirs.items():
@@ -491,7 +496,9 @@ def reduce_pair(w: Writer) -> str | None:
         return None
     d = w.dim(w.t(x))
     name = w.one("max", "min", "median", "sort", "kthvalue", "cummax", "cummin", "mode", "topk")
-    if w.t(x).unique().numel() < max(w.t(x).numel(), 1):
+    if name == "mode" and bool(w.t(x).detach().isnan().any()):
+        return None  # a nan has no place in an order
+    if w.t(x).detach().unique().numel() < max(w.t(x).numel(), 1):
         return None  # which of two equal elements is found is nobody's promise
     more = {"kthvalue": f"1, dim={d}", "topk": f"1, dim={d}"}.get(name, f"dim={d}")
     if name in ("max", "min", "median") and w.chance(0.4):
@@ -503,6 +510,8 @@ def reduce_pair(w: Writer) -> str | None:
 def scan(w: Writer) -> str | None:
     x = w.floating()
     if x is None:
+        return None
+    if not w.t(x).numel():
         return None
     d = w.dim(w.t(x))
     name = w.one("cumsum", "softmax", "log_softmax", "cumprod", "flip", "logcumsumexp", "diff", "roll")
@@ -525,7 +534,7 @@ def matmul(w: Writer) -> str | None:
     u = w.t(y)
     forms = [f"{x} @ {y}", f"torch.matmul({x}, {y})"]
     if t.dim() == u.dim() == 2:
-        forms += [f"{x}.mm({y})", f"torch.einsum('ij,jk->ik', {x}, {y})", f"torch.nn.functional.linear({x}, {y}.t())"]
+        forms += [f"{x}.mm({y})", f"torch.einsum('ij,jk->ik', {x}, {y}) + 0", f"torch.nn.functional.linear({x}, {y}.t())"]
     if t.dim() == u.dim() == 1:
         forms += [f"torch.dot({x}, {y})", f"torch.outer({x}, {y})"]
     if t.dim() == 2 and u.dim() == 1:
@@ -576,7 +585,7 @@ def many_views(w: Writer) -> str | None:
 
 @template(6)
 def index(w: Writer) -> str | None:
-    x = w.pick(lambda t: t.dim() >= 1)
+    x = w.pick(lambda t: t.dim() >= 1 and t.numel() > 0)
     if x is None:
         return None
     t = w.t(x)
@@ -647,7 +656,7 @@ def inplace_text(w: Writer, x: str) -> str | None:
         f"{x}.add_({y})", f"{x}.mul_({y})", f"{x}.sub_({y}, alpha=2)", f"{x}.div_({w.one('2.0', y)})", f"{x} += {y}", f"{x} *= {y}", f"{x} -= 1", f"{x} /= 2",
         f"{x}.zero_()", f"{x}.fill_(1.5)", f"{x}.copy_({y})" if y[0] == "v" else f"{x}.neg_()", f"{x}.neg_()", f"{x}.exp_()", f"{x}.sigmoid_()", f"{x}.tanh_()", f"{x}.relu_()",
         f"{x}.clamp_(-1, 1)", f"{x}.sqrt_()", f"{x}.square_()", f"{x}.pow_(2)", f"{x}.abs_()", f"{x}.masked_fill_({x} > 0, 0.5)" if not t.dtype.is_complex else f"{x}.neg_()", f"{x}.lerp_({x}, 0.5)", f"{x}.addcmul_({x}, {x})", f"torch.nn.functional.relu({x}, inplace=True)", f"{x}.clamp_(min=0.1)", f"{x}.sin_()", f"{x}.reciprocal_()",
-        f"torch.add({x}, 1, out={x})", f"{x}.set_({x}.clone())" if w.chance(0.05) else f"{x}.cos_()",
+        f"torch.add({x}, 1, out={x})", f"{x}.cos_()",
     ]  # fmt: skip
     if t.dim():
         n = max(t.shape[0], 1)
@@ -684,7 +693,10 @@ def inplace_on_view_of_view(w: Writer) -> str | None:
 @template(3)
 def quiet(w: Writer) -> str | None:
     x = w.pick(lambda t: torch._debug_has_internal_overlap(t) != 2)
-    body = w.rng.choices([inplace_text(w, x), f"{w.new()} = {view_text(w, x)}", f"{w.new()} = {x} * 2"], [3, 3, 1])[0]
+    change = inplace_text(w, x)
+    if change and re.search(r"(squeeze|transpose|\bt)_\(", change):
+        return None  # a new shape with an old history
+    body = w.rng.choices([change, f"{w.new()} = {view_text(w, x)}", f"{w.new()} = {x} * 2"], [3, 3, 1])[0]
     mode = w.rng.choices(["no_grad()", "enable_grad()", "set_grad_enabled(False)", "inference_mode()"], [6, 1, 1, 0.7])[0]
     if w.chance(0.15):
         return f"with torch.no_grad():\n    with torch.enable_grad():\n        {body}"
@@ -694,7 +706,7 @@ def quiet(w: Writer) -> str | None:
 @template(5)
 def cut(w: Writer) -> str | None:
     x = w.pick()
-    forms = [f"{w.new()} = {x}.detach()", f"{w.new()} = {x}.clone()", f"{w.new()} = {x}.data", f"{w.new()} = {x}.detach().requires_grad_()", f"{w.new()} = {x}.detach().clone().requires_grad_()", f"{x}.requires_grad_()", f"{x}.requires_grad_(False)", f"{x}.detach_()", f"{x}.requires_grad = {w.one('True', 'False')}", f"{x}.retain_grad()", f"{x}.grad = None", f"{w.new()} = {x}.item()" if w.t(x).numel() == 1 else f"{w.new()} = {x}.tolist()"]
+    forms = [f"{w.new()} = {x}.detach()", f"{w.new()} = {x}.clone()", f"{w.new()} = {x}.data", f"{w.new()} = {x}.detach().requires_grad_()", f"{w.new()} = {x}.detach().clone().requires_grad_()", f"{x}.requires_grad_()", f"{x}.requires_grad_(False)", *([f"{x}.detach_()"] if w.t(x)._is_view() or not w.t(x).requires_grad else []), f"{x}.requires_grad = {w.one('True', 'False')}", f"{x}.retain_grad()", f"{x}.grad = None", f"{w.new()} = {x}.item()" if w.t(x).numel() == 1 else f"{w.new()} = {x}.tolist()"]
     return w.rng.choice(forms)
 
 
@@ -746,7 +758,7 @@ def finale(w: Writer) -> list[str]:
     names = ", ".join(leaves)
     found = [f"g{i}" for i in range(len(leaves))]
     steps = [f"g100 = {loss}", f"{', '.join(found)}, = torch.autograd.grad(g100, [{names}], create_graph=True, allow_unused=True)"]
-    again = " + ".join(f"({g}.sin().sum() if {g} is not None and {g}.requires_grad else 0)" for g in found)
+    again = " + ".join(f"(({g}.sin() * {x}).sum() if {g} is not None else 0)" for g, x in zip(found, leaves))
     steps += [f"g101 = {again}", f"g102 = torch.autograd.grad(g101, [{names}], allow_unused=True, retain_graph=True) if isinstance(g101, torch.Tensor) else None"]
     return [*steps, "g100.backward()"]
 

@@ -20,7 +20,7 @@ from chainrule.core.op import Op
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
-__all__ = ["NUMBERS", "Inplace", "apply", "door", "operator_door", "with_aliases"]
+__all__ = ["NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases"]
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
@@ -135,12 +135,12 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    if op.exact is not None and out.dtype is not result.dtype:
-        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title))
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
         )
+    if op.exact is not None and out.dtype is not result.dtype and not inputs[0].dtype.is_complex:
+        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title))
     if out.shape != result.shape:
         out._resize_output(result.shape)
     return out.copy_(result)
@@ -189,17 +189,14 @@ class Inplace:
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                     "memory location. Please clone() the tensor before performing the operation."
                 )
+        if op.check is not None:
+            op.check(inputs, params)
         if op.family.diagonal:
             check_target(op, inputs, params)
         result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
-        if target.flags.writeable and not has_overlap(target):
-            target[...] = result
-            return
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+        refuse_overlap(target)
+        target[...] = result
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -230,6 +227,15 @@ def check_target(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
 def _check_cast(from_: DType, to: DType) -> None:
     if not can_cast(from_, to):
         raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
+
+
+def refuse_overlap(raw: Any) -> None:
+    """An in-place op may not write to an array of which two elements share memory."""
+    if has_overlap(raw) or not raw.flags.writeable:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
 
 
 def check_fits(op: Op, target: Tensor, result: Any) -> None:

@@ -106,6 +106,8 @@ def _check_nansum(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @reduction(check=_check_nansum, samples=samples(real, one, **_everywhere))
 def nansum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum of what is not NaN."""
+    if dtype is not None and dtype.is_complex and input.dtype.kind in "fV":
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{dtype.title}'")
     zero = input.dtype.type(0)
     return fold("nansum", _add, xp.where(input == input, input, zero), dim, keepdim, dtype)
 
@@ -196,9 +198,10 @@ def evenly(g: Any, input: Any, out: Any, dim: Any, *, nan: bool = False) -> Any:
     shape = tuple(input.shape)
     top = restored(out, shape, dim)
     hit = input == top
-    if nan:
-        hit = hit + (input != input) * (top != top)
-    return hit * (restored(g, shape, dim) / sum(hit, dim, True, dtype=dtype_of(g)))
+    if not nan:
+        return hit * (restored(g, shape, dim) / sum(hit, dim, True, dtype=dtype_of(g)))
+    hit = hit | ((input != input) & (top != top))
+    return call("where", hit, restored(g, shape, dim) / sum(hit, dim, True, dtype=dtype_of(g)), 0.0)
 
 
 def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
@@ -479,19 +482,21 @@ logsumexp.vjp(
 
 
 def _check_vector_norm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    dtype, given, order = inputs[0].dtype, params["dtype"], params["ord"]
-    if isinstance(order, str) or not isinstance(order, (int, float)):
-        raise TypeError(
-            f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(order).__name__}"
-        )
+    dtype, given = inputs[0].dtype, params["dtype"]
+    _check_order(params["ord"])
     if dtype.category < 2:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.title}"
         )
     if given is not None:
         _check_norm_dtype("linalg.vector_norm", dtype, given)
-    if 0 in inputs[0].shape and (order < 0 or order == inf):
-        _refuse_empty_norm(order, tuple(inputs[0].shape), params["dim"])
+
+
+def _check_order(order: Any) -> None:
+    if not isinstance(order, (int, float)):
+        raise TypeError(
+            f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(order).__name__}"
+        )
 
 
 def _check_norm_dtype(name: str, dtype: DType, given: DType) -> None:
@@ -553,6 +558,9 @@ def vector_norm(
     """The p-norm of the elements over the given axes, or over all."""
     if ord == 2 and dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS:
         return xp.sqrt(_add(input * input, axis=None))
+    _check_order(ord)
+    if 0 in input.shape and (ord < 0 or ord == inf):
+        _refuse_empty_norm(ord, input.shape, dim)
     check_keepdim("linalg_vector_norm", keepdim)
     x = input if dtype is None else restore_dtype(input, dtype.numpy)
     narrow = x.dtype if x.dtype in NARROW else None

@@ -445,7 +445,10 @@ def _copy_to(target: Tensor, value: Tensor) -> None:
     value = _without_lead(value, len(target.shape))
     shape = tuple(value.shape)
     expand_shape(shape, shape, tuple(target.shape))
-    copy_(target, value)
+    if shape or not target.ndim:
+        copy_(target, value)
+    else:
+        fill_(target, value)
 
 
 def _type_name(value: Any) -> str:

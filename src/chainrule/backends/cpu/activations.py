@@ -60,7 +60,7 @@ def _shifted(x: Any, axis: int) -> Array:
         return np.subtract(x, x, out=...)
     if x.size == 0:
         return np.array(x)
-    return np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True))
+    return np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True), order="C")
 
 
 def softmax(x: Array, axis: int) -> Array:
