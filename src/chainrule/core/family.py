@@ -19,8 +19,8 @@ from chainrule.core.shape import broadcast_shapes, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "Alias", "Contraction", "Creation", "Elementwise", "Family", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
-    "call", "contraction", "elementwise", "general", "indexing", "random", "reduction", "scan", "sharing", "view",
+    "Alias", "Contraction", "Creation", "Elementwise", "Family", "Fused", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
+    "call", "contraction", "elementwise", "fused", "general", "indexing", "random", "reduction", "scan", "sharing", "view",
 ]  # fmt: skip
 
 
@@ -52,10 +52,13 @@ class Family:
         return tuple(t.raw if isinstance(t, Tensor) else t for t in inputs)
 
     def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The forward, on prepared arrays."""
+        """The forward, on prepared arrays; of arrays without elements, what `meta` in the declaration says."""
         if op.check is not None:
             op.check(inputs, params)
-        return op.run(xp, self.prepare(op, inputs, params), params)
+        raws = self.prepare(op, inputs, params)
+        if op.meta is not None and any([is_hollow(r) for r in raws]):
+            return op.meta(raws, params)
+        return op.run(xp, raws, params)
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
         """A cotangent in the shape and dtype of its input."""
@@ -182,13 +185,23 @@ class Elementwise(Family):
         return cast(sum_to(g, shape), dtype)
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
-        rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
-        return op.call(tuple(front(v, rank) if b else v for v, b in zip(values, batched)), params)
+        ranks = [t.ndim - b if isinstance(t, Tensor) else 0 for t, b in zip(values, batched)]
+        if 0 in ranks and len(values) > 1 and isinstance(op, Op):
+            values = self._cast_scalars(op, values, batched, ranks)
+        rank = max(ranks)
+        return op.call(tuple([front(v, rank) if b and r != rank else v for v, b, r in zip(values, batched, ranks)]), params)
 
-
-def _one_element(r: Any) -> Any:
-    """Something with elements, few, in the place of an array without."""
-    return np.ones((1,) * r.ndim, r.dtype.type) if isinstance(r, np.ndarray) else r
+    def _cast_scalars(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], ranks: list[int]) -> tuple[Any, ...]:
+        """A 0-d example yields to the dtype of examples with axes; its batch, which has an axis, would not."""
+        free = [(t, b, r) for n, t, b, r in zip(op.inputs, values, batched, ranks) if t is not None and n not in op.unpromoted]
+        tensors = [(t, r) for t, _, r in free if isinstance(t, Tensor)]
+        if all(t.dtype is tensors[0][0].dtype for t, _ in tensors):
+            return values
+        want = dtypes.result_type(
+            (t.dtype, "dim" if r else "zero") if isinstance(t, Tensor) else _operand(t) for t, _, r in free
+        )
+        small = [isinstance(t, Tensor) and b and not r for t, b, r in zip(values, batched, ranks)]
+        return tuple([cast(t, want) if s and n not in op.unpromoted else t for n, t, s in zip(op.inputs, values, small)])
 
 
 def is_number(t: Any) -> bool:
@@ -339,6 +352,29 @@ class Indexing(Family):
     name = "indexing"
 
 
+class Fused(Family):
+    """Several steps in one op, for their speed together: layers. 16-bit floats are computed with in 32 bits."""
+
+    name = "fused"
+
+    def prepare(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple([dtypes.widened(r) for r in Family.prepare(self, op, inputs, params)])
+
+    def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        result = Family.compute(self, xp, op, inputs, params)
+        narrow = inputs[0].raw.dtype
+        if narrow not in dtypes.NARROW:
+            return result
+        if op.outs is None:
+            return result.astype(narrow)
+        return (result[0].astype(narrow), *result[1:])  # what is beside the value stays precise
+
+
+def is_hollow(r: Any) -> bool:
+    """An array without elements (backends.meta)."""
+    return isinstance(r, np.ndarray) and r.__class__ is not np.ndarray
+
+
 class Creation(Family):
     """Makes tensors from nothing."""
 
@@ -374,3 +410,4 @@ contraction = Contraction().decorate
 indexing = Indexing().decorate
 random = Random().decorate
 general = Family().decorate
+fused = Fused().decorate

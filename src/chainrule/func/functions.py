@@ -42,7 +42,8 @@ def batched_function(level: Any, cls: Any, args: tuple[Any, ...]) -> Any:
         return from_below(lambda: cls.apply(*args))
     if not own:
         return _over_batch(level, cls, flat, spec, values, batched)
-    dims = tree_unflatten([0 if b else None for b in batched], spec)
+    given = [a.__dict__.get("given", (v, 0)) if b else (v, None) for a, v, b in zip(flat, values, batched)]
+    values, dims = [v for v, _ in given], tree_unflatten([d for _, d in given], spec)
     info = VmapInfo(level.size, level.randomness)
     found = from_below(lambda: cls.vmap(info, tuple(dims), *tree_unflatten(values, spec)))
     return _placed(level, cls, found)

@@ -223,6 +223,8 @@ class Vmap:
         if op.family.name == "random":
             return self._draw(op, inputs, batched, params)
         values = tuple([t.raw if b else t for t, b in zip(inputs, batched)])
+        if op.family.name == "contraction" and op.__class__ is not Inplace and op.check is not None:
+            op.check(inputs, params)  # ranks are those of one example
         before = self.leave()
         try:
             if True not in batched:

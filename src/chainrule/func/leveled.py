@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from chainrule.core.ambient import here, put
 from chainrule.core.function_protocol import disabled
 from chainrule.core.printing import batched_text, grad_tracking_text
+from chainrule.core.layout import contiguous_format
+from chainrule.core import shape as shapes
 from chainrule.core.shape import Size
 from chainrule.core.tensor import FOREIGN, Tensor
 
@@ -138,20 +140,16 @@ def _strides(self: Batched, dim: int | None = None) -> Any:
     return steps if dim is None else steps[dim]
 
 
-def _in_order(self: Batched, *args: Any, **kwargs: Any) -> bool:
-    return self.raw.ndim == 0 or bool(self.raw[0].is_contiguous(*args, **kwargs)) if self.raw.shape[0] else True
-
-
-def _contiguous_below(self: Batched, *args: Any, **kwargs: Any) -> bool:
-    before = put(here().but(stack=self.level.below_stack))
-    try:
-        return _in_order(self, *args, **kwargs)
-    finally:
-        put(before)
+def _in_order(self: Batched, memory_format: Any = contiguous_format) -> bool:
+    if memory_format is not contiguous_format:
+        raise RuntimeError(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
+        )
+    return shapes.is_contiguous(tuple(self.shape), _strides(self), contiguous_format)
 
 
 Batched.stride = _strides  # type: ignore[attr-defined]
-Batched.is_contiguous = _contiguous_below  # type: ignore[attr-defined]
+Batched.is_contiguous = _in_order  # type: ignore[attr-defined]
 
 
 # -------------------------------------------------------------------------------------------- what has no one answer
@@ -186,7 +184,10 @@ for _name in ("storage", "untyped_storage", "_typed_storage"):
     setattr(Batched, _name, _refusing(NotImplementedError, "Cannot access storage of BatchedTensorImpl"))
 Batched.item = _refusing(RuntimeError, _ITEM)  # type: ignore[attr-defined]
 Batched.__bool__ = _refusing(RuntimeError, _BRANCH)  # type: ignore[attr-defined]
-Batched.data = property(_refusing(RuntimeError, "accessing `data` under vmap transform is not allowed"))  # type: ignore[attr-defined]
+Batched.data = property(  # type: ignore[attr-defined]
+    _refusing(RuntimeError, "accessing `data` under vmap transform is not allowed"),
+    _refusing(RuntimeError, "mutating directly with `.data` under vmap transform is not allowed."),
+)
 
 
 def _outside_only(name: str, hint: str = "") -> None:

@@ -97,7 +97,7 @@ def _checked_dim(func: Any, in_dims: Dims, x: Any, d: Any) -> Any:
 def _batch_size(flat: list[Any], dims: list[Any]) -> int:
     sizes = [x.shape[d] for x, d in zip(flat, dims) if d is not None]
     if not sizes:
-        raise ValueError("vmap: at least one input must be vmapped over (every in_dim was None)")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over: every in_dim was None")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
@@ -110,21 +110,34 @@ def _run(
     func: Any, flat: list[Any], dims: list[Any], spec: Any, kwargs: Any, out_dims: Dims, size: int, randomness: str
 ) -> Any:
     level = Vmap(size, randomness)
-    fronts = [x if d is None else x if d == 0 else call("movedim", x, source=d, destination=0) for x, d in zip(flat, dims)]
+    batched = [x if d is None else _example(level, x, d) for x, d in zip(flat, dims)]
     with level.entered():
-        batched = [x if d is None else level.wrap(f) for x, f, d in zip(flat, fronts, dims)]
         out = func(*tree_unflatten(batched, spec), **kwargs)
+    if isinstance(out, Tensor) and out_dims.__class__ is int:
+        return _placed(level, out, out_dims, func)
     outs, out_spec = tree_flatten(out)
-    positions = _out_positions(func, out_dims, out, outs)
+    positions = _out_positions(func, out_dims, out)
     return tree_unflatten([_placed(level, t, p, func) for t, p in zip(outs, positions)], out_spec)
 
 
-def _out_positions(func: Any, out_dims: Dims, out: Any, outs: list[Any]) -> list[Any]:
-    if isinstance(out, Tensor):
-        if isinstance(out_dims, tuple) and len(out_dims) == 1:
-            return [out_dims[0]]
-        if isinstance(out_dims, int) or out_dims is None:
-            return [out_dims]
+def _example(level: Vmap, x: Tensor, d: int) -> Tensor:
+    """An input as one example; a custom Function's own rule is told where the user had the batch."""
+    if d == 0:
+        return level.wrap(x)  # type: ignore[no-any-return]
+    t: Tensor = level.wrap(call("movedim", x, source=d, destination=0))
+    t.__dict__["given"] = (x, d)
+    return t
+
+
+def _out_positions(func: Any, out_dims: Dims, out: Any) -> list[Any]:
+    for p in tree_flatten(out_dims)[0]:
+        if not (p is None or isinstance(p, int)):
+            raise ValueError(
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
+                "ints representing where in the outputs the vmapped dimension should appear."
+            )
+    if isinstance(out, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        return [out_dims[0]]
     found = spread_dims(out_dims, out)
     if found is None:
         raise ValueError(
@@ -137,34 +150,39 @@ def _out_positions(func: Any, out_dims: Dims, out: Any, outs: list[Any]) -> list
 
 def _placed(level: Vmap, t: Any, position: Any, func: Any) -> Any:
     """A result with its batch where it was asked for."""
-    if not isinstance(t, Tensor):
-        raise ValueError(
-            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(t)}. Did you mean to "
-            "set out_dims= to None for output?"
-        )
     if position is None:
         if level.owns(t):
             raise ValueError(
                 f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None"
             )
         return t
-    raw = t.raw if level.owns(t) else call("expand", call("unsqueeze", t, dim=0), size=(level.size, *t.shape))
+    if not isinstance(t, Tensor):
+        raise ValueError(
+            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(t)}. Did you mean to "
+            "set out_dims= to None for output?"
+        )
+    if level.owns(t):
+        return t.raw if position == 0 else call("movedim", t.raw, source=0, destination=position)
+    raw = call("expand", call("unsqueeze", t, dim=0), size=(level.size, *t.shape))
     return raw if position == 0 else call("movedim", raw, source=0, destination=position)
 
 
 def _in_chunks(
-    func: Any, flat: list[Any], dims: list[Any], spec: Any, kwargs: Any, out_dims: Dims, size: int, randomness: str, chunk: int
-) -> Any:
+    func: Any, flat: list[Any], dims: list[Any], spec: Any, kwargs: Any, out_dims: Dims, size: int, randomness: str,
+    chunk: int,
+) -> Any:  # fmt: skip
+    """A few examples at a time; with randomness "same" every chunk draws the same numbers."""
     parts = []
+    state = call("get_rng_state") if randomness == "same" else None
     for start in range(0, size, chunk):
         length = min(chunk, size - start)
-        piece = [
-            x if d is None else call("narrow", x, dim=d, start=start, length=length) for x, d in zip(flat, dims)
-        ]
+        if state is not None:
+            call("set_rng_state", state)
+        piece = [x if d is None else call("narrow", x, dim=d, start=start, length=length) for x, d in zip(flat, dims)]
         parts.append(_run(func, piece, dims, spec, kwargs, out_dims, length, randomness))
     leaves = [tree_flatten(p)[0] for p in parts]
     out_spec = tree_flatten(parts[0])[1]
-    positions = spread_dims(out_dims, parts[0]) or [0] * len(leaves[0])
+    positions = _out_positions(func, out_dims, parts[0])
     joined = [
         column[0] if p is None else call("cat", list(column), dim=p) for column, p in zip(zip(*leaves), positions)
     ]

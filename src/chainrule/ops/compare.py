@@ -115,7 +115,7 @@ select.vjp(
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where the condition holds, else `other`; with a condition alone, where it holds, one index tensor per axis."""
     if input is None and other is None:
-        return call("nonzero", condition, as_tuple=True)
+        return condition.nonzero(as_tuple=True)
     return select.public(condition, input, other, out=out)
 
 

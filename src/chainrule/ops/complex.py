@@ -95,7 +95,7 @@ def _check_as_real(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError("view_as_real is only supported for complex tensors")
 
 
-@view(spelled="f", holomorphic=False, name="view_as_real")
+@view(spelled="f", holomorphic=False, name="view_as_real", vmap=lambda values, b, size, params: view_as_real(values[0]))
 def view_as_real(xp: Any, input: Array) -> Array:
     """Complex numbers as a last axis of (real, imaginary), sharing memory."""
     if input.dtype.kind != "c":
@@ -106,7 +106,7 @@ def view_as_real(xp: Any, input: Array) -> Array:
 view_as_real.vjp(input=_joined)
 
 
-@view(spelled="f", holomorphic=False, name="view_as_complex")
+@view(spelled="f", holomorphic=False, name="view_as_complex", vmap=lambda values, b, size, params: view_as_complex(values[0]))
 def view_as_complex(xp: Any, input: Array) -> Array:
     """A last axis of (real, imaginary) as complex numbers, sharing memory."""
     found = OF_NUMPY[input.dtype]

@@ -542,7 +542,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     empty = 0 in tensor.shape
     if empty and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if not empty and num_classes != -1 or not _is_level(tensor):
+    if (not empty and num_classes != -1 and not _is_batch(tensor)) or not _is_level(tensor):
         if not empty and tensor.min().item() < 0:  # type: ignore[attr-defined]
             raise RuntimeError("Class values must be non-negative.")
         most = 0 if empty else int(tensor.max().item()) + 1  # type: ignore[attr-defined]
@@ -568,6 +568,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else ()
     return tuple((indices // int(step)) % int(n) for step, n in zip(steps, sizes))  # type: ignore[operator]
+
+
+def _is_batch(t: Tensor) -> bool:
+    """Has every example its own values, at some level?"""
+    while isinstance(t.raw, Tensor):
+        if t.level.kind == "vmap":  # type: ignore[attr-defined]
+            return True
+        t = t.raw
+    return False
 
 
 def _is_level(t: Tensor) -> bool:

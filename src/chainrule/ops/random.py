@@ -295,11 +295,24 @@ def _fill_in_order(target: Any, kind: str, args: Any, generator: Any) -> None:
     view[...] = kernel(engine, view.shape, target.dtype, *args, **more)
 
 
+_SAME_BATCHED = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+)
+
+
 def _in_place_batched(form: Any) -> Any:
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
         params = dict(params)
         mode = params.pop("randomness")
         target = values[0]
+        if mode == "same" and any(batched[1:]):
+            raise RuntimeError(_SAME_BATCHED)
+        if not batched[0] and any(batched[1:]):
+            raise RuntimeError(
+                f"vmap: inplace {form().name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
+                "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
+            )
         if not batched[0]:
             raise RuntimeError(
                 "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
@@ -412,7 +425,7 @@ def _each_batched(op_of: Any) -> Any:
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
         params = dict(params)
         if params.pop("randomness", None) == "same":
-            raise RuntimeError("vmap: Cannot ask for same randomness where the parameters of a draw are batched")
+            raise RuntimeError(_SAME_BATCHED)
         wide = [
             v if b or not isinstance(v, Tensor) else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
             for v, b in zip(values, batched)
@@ -526,7 +539,7 @@ def binomial(xp: Any, count: Array, prob: Array, generator: Any = None) -> Array
 def _multinomial_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     params = dict(params)
     if params.pop("randomness", None) == "same" and batched[0]:
-        raise RuntimeError("vmap: Cannot ask for same randomness where the weights of a draw are batched")
+        raise RuntimeError(_SAME_BATCHED)
     (x,) = values
     wide = x if batched[0] else call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
     shape = shape_of(wide)

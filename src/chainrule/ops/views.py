@@ -346,7 +346,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def _batch_squeeze(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     (v,) = values
     ones = tuple([axis for axis, n in enumerate(shape_of(v)) if axis and n == 1])
-    return squeeze_dims(v, ones)
+    return squeeze_dims(v, ones) if ones else call("alias", v)
 
 
 @view(linear=True, name="squeeze", spelled="", vmap=_batch_squeeze, samples=samples(real, [((3, 1, 4),), ((),)]))
@@ -376,7 +376,9 @@ squeeze_dim.op.node_name = "SqueezeBackward1"
 
 def _batch_squeeze_dims(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     (v,) = values
-    return squeeze_dims(v, tuple([1 + d for d in normalize_dims(params["dims"], len(shape_of(v)) - 1)]))
+    rank = len(shape_of(v)) - 1
+    dims = normalize_dims(params["dims"], rank)
+    return squeeze_dims(v, tuple([1 + d for d in dims])) if rank else call("alias", v)
 
 
 @view(linear=True, name="squeeze_dims", spelled="", vmap=_batch_squeeze_dims, samples=samples(real, [((1, 3, 1),)], dims=[(0, 2), (0, 1)]))
