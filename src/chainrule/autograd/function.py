@@ -35,6 +35,7 @@ from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.core.ambient import Ambient, here, put, without_grad
+from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, cast, sum_to
 from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
@@ -173,7 +174,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         parts = list(g) if self.outputs > 1 else [g]
-        if any(isinstance(p, Tensor) for p in parts):
+        if any([isinstance(p, Tensor) for p in parts]):
             return self._pulled(parts)
         before = without_grad()
         try:
@@ -196,6 +197,8 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def _fill(self, gs: list[Any]) -> None:
         """Zeros where no gradient arrived."""
+        if None not in [g if g is None else 0 for g in gs]:
+            return
         for i, (g, meta) in enumerate(zip(gs, self.made)):
             if g is None and meta is not None and (self._materialize_non_diff_grads or i not in self.silent):
                 gs[i] = call("zeros", meta[0], dtype=meta[1])
@@ -430,8 +433,10 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
         _save(ctx, outs, records)
     if dual:
         _push(ctx, args, outs)
-    ctx.to_save = ctx.saved_for_forward = None
-    ctx.dirty_tensors = ctx.non_differentiable = ()  # which may be views whose base leads back here
+    if ctx.saved_for_forward is not None:
+        ctx.saved_for_forward = None
+    if ctx.dirty_tensors or ctx.non_differentiable:
+        ctx.dirty_tensors = ctx.non_differentiable = ()  # which may be views whose base leads back here
     ctx.settled = True
     return tuple(outs) if several else outs[0]
 
@@ -482,6 +487,12 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tup
 
 def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: bool, grad: bool) -> list[Any]:
     """The outputs with their history."""
+    if records and len(given) == 1 and not ctx.dirty_tensors and not ctx.non_differentiable:
+        (t,) = given
+        if t.__class__ is Tensor and t.viewed is None and not any([a is t for a in args]) and t.dtype.category >= FLOAT:
+            ctx.made = [(t.raw.shape, t.dtype)]
+            t.edge, t.cut = ctx, None
+            return [t]
     ctx.outputs = len(given)
     ctx.made = made = []
     inputs = {id(a) for a in args if isinstance(a, Tensor)}

@@ -13,7 +13,7 @@ import numpy as np
 from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.versions import InferenceStore, version_of, watch
-from chainrule.core.ambient import here, swapped
+from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.sites import describe
 from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
@@ -138,17 +138,18 @@ def kept_input(t: Tensor | None) -> SavedTensor:
     """A tensor kept as it is, or packed by the hooks in force."""
     if t is None:
         return _bare(None, None, None, 0)
-    if isinstance(t.store, InferenceStore):
+    store = t.store
+    if store is not None and isinstance(store, InferenceStore):
         raise InferenceError(_INFERENCE)
-    saved = _bare(t, None, t.store, version_of(t))
+    saved = _bare(t, None, store, 0 if store is None else store.version)
     saved.detached = t.edge is None
-    return _packed_by_default(saved, t)
+    return _packed_by_default(saved, t) if LISTENING else saved
 
 
 def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedTensor:
     """An output of `node` kept as its array, or packed by the hooks in force."""
     saved = _bare(raw, index, store, store.version if store is not None else 0)
-    if _default_hooks() is None:
+    if not LISTENING or _default_hooks() is None:
         return saved
     return _packed_by_default(saved, rewrap(node, raw, None if index < 0 else index, store))
 
