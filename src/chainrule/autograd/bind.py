@@ -158,6 +158,9 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         ]
         odd += [f"r_{n}.dtype is not BOOL" for n in op.inputs if n in op.unpromoted]
         lines += [f"d = r_{first}.dtype", f"if {' or '.join(odd)}: {slow}"]
+    elif not is_view and "T" in kinds:  # an array without elements has a dtype of its own, which the check above refuses
+        hollow = " or ".join([f"r_{n}.__class__ is not ndarray" for n in op.inputs if kind[n] == "T"])
+        lines.append(f"if {hollow}: {slow}")
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
     cut = op.keyword_from
     args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]

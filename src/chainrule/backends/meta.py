@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MetaArray", "empty", "is_meta", "like", "strided"]
+__all__ = ["MetaArray", "emptied", "empty", "is_meta", "like", "strided"]
 
 _RESERVE = (1 << 45, 1 << 42, 1 << 38, 1 << 34, 1 << 30)  # bytes of address space to ask for, at most
 _memory: list[Any] = []
@@ -127,7 +127,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
 def like(x: Any, dtype: Any = None) -> MetaArray:
     """An array of the same shape and order of axes."""
     want = np.dtype(x.dtype if dtype is None else dtype)
-    if x.flags.c_contiguous:
+    if not isinstance(x, np.ndarray) or x.flags.c_contiguous:
         return empty(x.shape, want)
     order = sorted(range(x.ndim), key=lambda a: -abs(x.strides[a]))
     turned = empty(tuple(x.shape[a] for a in order), want)
@@ -144,7 +144,7 @@ _COMPUTE_LIMIT = 1 << 26  # elements; beyond that a function that is not known b
 
 def _computed(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run on zeros and keep only shapes and dtypes."""
-    return _emptied(fn(*(_zeros(a) for a in args)))
+    return emptied(fn(*(_zeros(a) for a in args)))
 
 
 def _zeros(x: Any) -> Any:
@@ -155,10 +155,13 @@ def _zeros(x: Any) -> Any:
     return type(x)(map(_zeros, x)) if x.__class__ in (list, tuple) else x
 
 
-def _emptied(x: Any) -> Any:
+def emptied(x: Any) -> Any:
+    """Results as arrays without elements, those in tuples too."""
+    if isinstance(x, MetaArray):
+        return x
     if isinstance(x, (np.ndarray, np.generic)):
-        return empty(x.shape, x.dtype)
-    return type(x)(map(_emptied, x)) if x.__class__ in (list, tuple) else x
+        return like(x)
+    return type(x)(map(emptied, x)) if x.__class__ in (list, tuple) else x
 
 
 def _matmul(inputs: tuple[Any, ...]) -> Any:

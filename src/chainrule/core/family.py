@@ -370,6 +370,11 @@ class Fused(Family):
         return (result[0].astype(narrow), *result[1:])  # what is beside the value stays precise
 
 
+def _one_element(r: Any) -> Any:
+    """Something with elements, few, in the place of an array without."""
+    return np.ones((1,) * r.ndim, r.dtype.type) if isinstance(r, np.ndarray) else r
+
+
 def is_hollow(r: Any) -> bool:
     """An array without elements (backends.meta)."""
     return isinstance(r, np.ndarray) and r.__class__ is not np.ndarray

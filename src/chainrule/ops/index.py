@@ -17,7 +17,7 @@ from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import META, Tensor
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
@@ -411,7 +411,11 @@ put.vjp(
 )
 
 
-@indexing(samples=samples(real, [((2, 3), np.array([[True, False, True], [False, True, True]]))]), vmap=_no_batch("masked_select"))  # fmt: skip
+def _unknown_shape(raws: Any, params: Any) -> Any:
+    raise NotImplementedError("the shape of the result depends on elements, and meta tensors have none")
+
+
+@indexing(meta=_unknown_shape, samples=samples(real, [((2, 3), np.array([[True, False, True], [False, True, True]]))]), vmap=_no_batch("masked_select"))  # fmt: skip
 def masked_select(xp: Any, input: Array, mask: Array) -> Array:
     """The elements where a mask holds, as a vector."""
     return xp.scatter.masked_select(input, mask)
@@ -476,7 +480,7 @@ def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-@indexing(spelled="", vmap=_no_batch("nonzero"), name="nonzero")
+@indexing(spelled="", vmap=_no_batch("nonzero"), meta=_unknown_shape, name="nonzero")
 def nonzero_op(xp: Any, input: Array) -> Array:
     """The positions of elements that are not zero, one row each."""
     return xp.argwhere(input) if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)
@@ -542,7 +546,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     empty = 0 in tensor.shape
     if empty and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if (not empty and num_classes != -1 and not _is_batch(tensor)) or not _is_level(tensor):
+    unseen = _is_batch(tensor) or tensor.device is META  # nobody can look at the numbers
+    if num_classes == -1 or not unseen:
         if not empty and tensor.min().item() < 0:  # type: ignore[attr-defined]
             raise RuntimeError("Class values must be non-negative.")
         most = 0 if empty else int(tensor.max().item()) + 1  # type: ignore[attr-defined]
@@ -577,8 +582,3 @@ def _is_batch(t: Tensor) -> bool:
             return True
         t = t.raw
     return False
-
-
-def _is_level(t: Tensor) -> bool:
-    return isinstance(t.raw, Tensor)
-
