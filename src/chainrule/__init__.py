@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib as _importlib
 import math as _math
 import warnings as _warnings
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 import numpy as _numpy
 
+from chainrule import ops as _ops
 from chainrule.autograd import api as _api
 from chainrule.autograd import bind as _bind
 from chainrule.autograd.grad_mode import (
@@ -30,7 +32,6 @@ from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size
 from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
-from chainrule.ops import activation, arithmetic, attention, blend, class_loss, compare, complex, contract, conv, convert, create, distance, dropout, einsum as _einsum, embedding, exponential, facts, fill, flags, index, join, legacy, linalg as _linalg, logic, loss, norm_layers, pad, polynomials, pool, printing_methods, python_protocol, reduce, resize, rounding, sample, scan, sign, sort, statistics, special_functions, shape_ops, storage, subscript, trigonometric, view_copies, view_inplace, views, windows, methods
 
 __version__ = "0.1.0"
 
@@ -42,12 +43,19 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 bool, float, int = _dtypes.bool_, _dtypes.float32, _dtypes.int32
 
+_ops.declare_all()
 _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
     "accelerator", "autograd", "fft", "func", "linalg", "nn", "optim", "overrides", "random", "return_types", "special", "testing", "utils",
 ))  # fmt: skip
+
+
+__all__ = sorted(  # noqa: PLE0605
+    name for name, value in globals().items()
+    if not name.startswith("_") and name != "annotations" and not isinstance(value, _ModuleType)
+)  # fmt: skip
 
 
 def _batched(fn: _Any, cotangents: list[_Any]) -> _Any:

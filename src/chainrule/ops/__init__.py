@@ -1,1 +1,24 @@
-"""The ops, by subject. Each is declared once: forward, rules, samples."""
+"""The ops, by subject. Each is declared once: forward, rules, samples.
+
+`declare_all` loads every subject; `methods` comes last, for it gives Tensor what the others declared. A new subject is a
+new module and its name below.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__all__ = ["SUBJECTS", "declare_all"]
+
+SUBJECTS = """
+    activation arithmetic attention blend class_loss compare complex contract conv convert create distance dropout
+    einsum embedding exponential facts fill flags index join legacy linalg logic loss norm_layers pad polynomials
+    pool printing_methods python_protocol reduce resize rounding sample scan shape_ops sign sort special_functions
+    statistics storage subscript trigonometric view_copies view_inplace views windows
+""".split()
+
+
+def declare_all() -> None:
+    """Load all declarations, then equip Tensor."""
+    for subject in (*SUBJECTS, "methods"):
+        import_module(f"{__name__}.{subject}")
