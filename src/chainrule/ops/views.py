@@ -164,7 +164,10 @@ def _batch_unsafe_view(values: Any, batched: Any, size: int, params: dict[str, A
     return unsafe_view(values[0], shape=(size, *params["shape"]))
 
 
-@general(linear=True, name="unsafe_view", node="UnsafeView", spelled="", vmap=_batch_unsafe_view)
+@general(
+    linear=True, name="unsafe_view", node="UnsafeView", spelled="", vmap=_batch_unsafe_view,
+    samples=samples(real, [((3, 4),)], shape=[(4, 3)]),
+)  # fmt: skip
 def unsafe_view(xp: Any, input: Array, *, shape: Shape) -> Array:
     """A new shape for an array that nobody else looks at."""
     return input.reshape(shape)
@@ -173,7 +176,7 @@ def unsafe_view(xp: Any, input: Array, *, shape: Shape) -> Array:
 unsafe_view.vjp(input=lambda g, input_shape: g.reshape(input_shape))
 
 
-@view(linear=True, spelled="", name="reshape_alias", vmap=_batch_view)
+@view(linear=True, spelled="", name="reshape_alias", vmap=_batch_view, samples=samples(real, [((3, 4),)], shape=[(4, 3)]))
 def reshape_alias(xp: Any, input: Array, *, shape: Shape) -> Array:
     """`view`, as `reshape` does it where memory is not contiguous."""
     return view_op.op.forward(xp, input, shape)
@@ -596,7 +599,13 @@ _cut: list[Any] = []
 _place: list[Any] = []
 
 
-@general(linear=True, spelled="", node="SelectBackward", vmap=_batch_keyed(_place))
+_keys = [(slice(1, 3),), (0, ...)]
+
+
+@general(
+    linear=True, spelled="", node="SelectBackward", vmap=_batch_keyed(_place),
+    samples=samples(real, [((2, 3),)], shape=[(4, 3)], key=_keys[:1]),
+)  # fmt: skip
 def place(xp: Any, g: Array, *, shape: Shape, key: tuple[Any, ...]) -> Array:
     """Zeros of a shape with `g` at the basic index `key`: the adjoint of reading there."""
     whole = xp.zeros(shape, g.dtype)
@@ -604,7 +613,7 @@ def place(xp: Any, g: Array, *, shape: Shape, key: tuple[Any, ...]) -> Array:
     return whole
 
 
-@view(linear=True, spelled="", node="Slice", vmap=_batch_keyed(_cut))
+@view(linear=True, spelled="", node="Slice", vmap=_batch_keyed(_cut), samples=samples(real, [((4, 3),)], key=_keys))
 def cut(xp: Any, input: Array, *, key: tuple[Any, ...]) -> Array:
     """The elements at a basic index."""
     return input[key]
@@ -689,7 +698,10 @@ def _batch_place_diagonal(values: Any, batched: Any, size: int, params: dict[str
     return place_diagonal(values[0], **{**params, **axes, "shape": (size, *params["shape"])})
 
 
-@general(linear=True, spelled="", node="DiagonalBackward", vmap=_batch_place_diagonal)
+@general(
+    linear=True, spelled="", node="DiagonalBackward", vmap=_batch_place_diagonal,
+    samples=samples(real, [((2, 3),)], shape=[(3, 2, 4)], offset=[0], dim1=[0], dim2=[2]),
+)  # fmt: skip
 def place_diagonal(xp: Any, g: Array, *, shape: Shape, offset: int, dim1: int, dim2: int) -> Array:
     """Zeros with `g` on the diagonals: the adjoint of `diagonal`."""
     whole = xp.zeros(shape, g.dtype)
@@ -749,7 +761,10 @@ def _batch_fold(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     return fold_windows(values[0], **{**params, "shape": (size, *shape), "dimension": axis})
 
 
-@general(linear=True, spelled="", node="UnfoldBackward", vmap=_batch_fold)
+@general(
+    linear=True, spelled="", node="UnfoldBackward", vmap=_batch_fold,
+    samples=samples(real, [((3, 2, 3),)], shape=[(7, 2)], dimension=[0], size=[3], step=[2]),
+)  # fmt: skip
 def fold_windows(xp: Any, g: Array, *, shape: Shape, dimension: int, size: int, step: int) -> Array:
     """The adjoint of `unfold`: every window is added where it was read."""
     if not shape:
@@ -951,13 +966,18 @@ def _sections(title: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
-@general(linear=True, outs="many", spelled="", name="unsafe_split")
+@general(
+    linear=True, outs="many", spelled="", name="unsafe_split", samples=samples(real, [((5, 2),)], split_size=[2], dim=[0])
+)
 def _unsafe_split(xp: Any, input: Array, *, split_size: int, dim: int) -> Any:
     """Parts that share memory with the input without being views of it."""
     return split.op.forward(xp, input, split_size, dim)
 
 
-@general(linear=True, outs="many", spelled="", name="unsafe_split_with_sizes")
+@general(
+    linear=True, outs="many", spelled="", name="unsafe_split_with_sizes",
+    samples=samples(real, [((5, 2),)], split_sizes=[(2, 3)], dim=[0]),
+)  # fmt: skip
 def _unsafe_split_with_sizes(xp: Any, input: Array, *, split_sizes: Shape, dim: int) -> Any:
     """Parts of given sizes that share memory with the input without being views of it."""
     return split_with_sizes.op.forward(xp, input, split_sizes, dim)
@@ -1047,13 +1067,19 @@ def as_strided_op(xp: Any, input: Array, *, size: Shape, stride: Shape, storage_
     return memory.strided(input, size, stride, storage_offset - origin[2])
 
 
-@general(linear=True, spelled="", node="AsStridedBackward")
+_steps = samples(real, [((2, 2),)], size=[(2, 2)], stride=[(1, 2)], storage_offset=[1], origin=[((3, 4), (4, 1), 0), ((2, 3), (1, 1), 0)])
+
+
+@general(linear=True, spelled="", node="AsStridedBackward", samples=_steps)
 def strided_place(xp: Any, g: Array, *, size: Shape, stride: Shape, storage_offset: int, origin: Origin) -> Array:
     """The adjoint of `as_strided`."""
     return memory.place(g, size, stride, storage_offset, origin)
 
 
-@general(linear=True, spelled="", node="AsStrided")
+@general(
+    linear=True, spelled="", node="AsStrided",
+    samples=samples(real, [((3, 4),)], size=[(2, 2)], stride=[(1, 2)], storage_offset=[1], origin=[((3, 4), (4, 1), 0)]),
+)  # fmt: skip
 def strided_take(xp: Any, g: Array, *, size: Shape, stride: Shape, storage_offset: int, origin: Origin) -> Array:
     """The adjoint of `strided_place`."""
     return memory.take(g, size, stride, storage_offset, origin)

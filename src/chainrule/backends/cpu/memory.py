@@ -65,6 +65,8 @@ def element_strides(raw: Any) -> Shape:
 
 def strided(raw: Any, shape: Shape, strides: Shape, first: int = 0) -> Any:
     """Another shape and other steps over the memory of `raw`, `first` elements after its own first one."""
+    if not isinstance(raw, np.ndarray):  # a NumPy scalar
+        raw = np.asarray(raw)
     item = raw.dtype.itemsize
     steps = tuple([step * item for step in strides])
     if first >= 0 and raw.flags.c_contiguous:
