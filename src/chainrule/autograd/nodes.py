@@ -206,7 +206,8 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
     body |= {"__slots__": ("outputs",)} if op.outs == "many" else {"outputs": len(op.differentiable)}
-    body["frees"] = lay.outs or bool(lay.inputs)  # PyTorch keeps a number that a rule wants as a tensor
+    held = [n for n in lay.inputs if lay.kind[n] != "N" or not op.node_names]  # PyTorch makes a tensor of a number
+    body["frees"] = lay.outs or bool(held)  # that has no overload, and so no node, of its own
     body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls

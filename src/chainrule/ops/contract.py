@@ -309,7 +309,7 @@ def _decided(x: Any, y: Any, a: int, b: int) -> Any:
     if a <= 2 and b <= 2:
         if b == 1:
             return _dot(x, y) if a == 1 else _mv(x, y)
-        return _mm(x.unsqueeze(0), y).squeeze(0)
+        return _mm(x.unsqueeze(0), y).squeeze_(0)
     if b <= 2:
         return _folded(x, y, b)
     if a == 1:
