@@ -27,7 +27,7 @@ from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
 from chainrule.core.ambient import LISTENING, QUIET, here
-from chainrule.core.family import set_binder
+from chainrule.core.family import Elementwise, set_binder
 from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
 from chainrule.core.shape import Size
@@ -148,7 +148,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         f"r_{n} = {n}.raw" if kind[n] == "T" else f"r_{n} = {n}" if kind[n] == "N"
         else f"r_{n} = None if {n} is None else {n}.raw" for n in op.inputs
     ]  # fmt: skip
-    is_view, promotes = op.family.is_view, op.family.diagonal
+    is_view, promotes = op.family.is_view, isinstance(op.family, Elementwise)
     checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes) and n not in op.unpromoted]
     if checked and not is_view:
         first = checked[0]

@@ -118,6 +118,9 @@ def column_sums(g: Any) -> Any:
     return ones.dot(g)
 
 
+F32 = np.dtype(np.float32)
+# Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
+_EXACT_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 _NATIVE = frozenset(("none", "compare", "native"))
 
 
@@ -175,7 +178,8 @@ class Elementwise(Family):
         if narrow is None:
             return op.run(xp, raws, params)
         pairs = zip(raws, inputs)
-        wide = tuple([np.asarray(t, np.float32) if is_number(t) else dtypes.widened(r) for r, t in pairs])
+        exact = op.name in _EXACT_NUMBERS
+        wide = tuple([as_array(t, F32) if exact and is_number(t) else dtypes.widened(r) for r, t in pairs])
         result = op.run(xp, wide, params)
         return result.astype(narrow) if result.dtype == np.float32 else result
 

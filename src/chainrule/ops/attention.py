@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import bool_
-from chainrule.core.family import call, general, scan
+from chainrule.core.family import call, fused, scan
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -64,6 +65,12 @@ def _turned(x: Any) -> Any:
     return call("transpose", x, -2, -1) if isinstance(x, Tensor) else x.swapaxes(-2, -1)
 
 
+def _meta(raws: Any, params: dict[str, Any]) -> Any:
+    query, key, value, _ = raws
+    rows = query.shape[:-1]
+    return hollow((*rows, value.shape[-1]), query.dtype), hollow((*rows, key.shape[-2]), query.dtype)
+
+
 def _vmap_attention(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """The batch joins the batch axis."""
     if not all(batched[:3]) or batched[3]:
@@ -75,24 +82,21 @@ def _vmap_attention(values: Any, batched: Any, size: int, params: dict[str, Any]
     return tuple(t.unflatten(0, tuple(q.shape[:2])) for t in outs)
 
 
-@general(
+@fused(
     name="_scaled_dot_product_flash_attention_for_cpu", node="ScaledDotProductFlashAttentionForCpu",
-    outs=("out", "weights"), spelled="", vmap=_vmap_attention,
+    outs=("out", "weights"), spelled="", vmap=_vmap_attention, meta=_meta,
     samples=samples(real, [((2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4), None)], is_causal=[False, True], scale=[0.5]),
 )  # fmt: skip
 def flash(
     xp: Any, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float
 ) -> Any:
     """softmax(query key^T scale + mask) value, and the weights in between."""
-    narrow = query.dtype
-    if narrow.itemsize == 2:
-        query, key, value = (t.astype(np.float32) for t in (query, key, value))
     scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-2, -1))
     scores = _masked(scores, attn_mask, is_causal)
     weights = xp.activations.softmax(scores, -1)
     if attn_mask is not None:
         weights = _no_nan(weights, scores)
-    return np.matmul(weights, value).astype(narrow, copy=False), weights
+    return np.matmul(weights, value), weights
 
 
 def _weights(query: Any, key: Any, attn_mask: Any, weights: Any, is_causal: bool, scale: float) -> Any:

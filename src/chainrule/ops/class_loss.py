@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.family import call, general
+from chainrule.backends.meta import empty as hollow
+from chainrule.core.dtype import COMPLEX
+from chainrule.core.family import call, fused, general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
-from chainrule.ops.domains import no_complex
+from chainrule.ops.domains import no_complex, not_for
 from chainrule.ops.loss import REDUCTIONS, check_reduction, folded, legacy_reduction, share
 
 __all__ = ["multi_margin_op", "multilabel_margin_op"]
@@ -49,8 +51,12 @@ def _one_hot(target: Any, like: Any) -> Any:
     return np.asarray(target)[..., None] == classes
 
 
-@general(
-    name="multi_margin_loss", spelled="", check=no_complex(
+def _row_meta(raws: Any, params: dict[str, Any]) -> Any:
+    return hollow(raws[0].shape[:-1] if params["reduction"] == "none" else (), raws[0].dtype)
+
+
+@fused(
+    name="multi_margin_loss", spelled="", meta=_row_meta, check=no_complex(
         "\"multi_margin_loss_cpu_kernel\" not implemented for complex dtypes", NotImplementedError
     ),
     samples=samples(apart, [((3, 4), Drawn(integers(4), 3), None)], p=[1, 2], margin=[1.0], reduction=list(REDUCTIONS)),
@@ -117,30 +123,23 @@ def multi_margin_loss(
 # ------------------------------------------------------------------------------------------- several right classes
 
 
-def _marks(target: Any) -> tuple[Any, Any]:
-    """Per row: which classes are listed before the first -1, as (rows, entries) of validity, and as a 0/1 table."""
-    valid = np.logical_and.accumulate(target >= 0, -1)
-    listed = np.zeros(target.shape, bool)
-    np.put_along_axis(listed, np.where(valid, target, 0), True, -1)
-    first = np.take_along_axis(listed, np.zeros((*target.shape[:-1], 1), np.int64), -1)
-    zero = (np.where(valid, target, -1) == 0).any(-1, keepdims=True)
-    listed[..., :1] = first & zero
-    return valid, listed
-
-
 def _gaps(input: Any, target: Any) -> tuple[Any, Any, Any]:
-    """(1 - x[right] + x[other], whether that counts, the right classes), for every entry and class."""
-    raw = target.raw if isinstance(target, Tensor) else target
-    valid, listed = _marks(raw)
-    counts = valid[..., :, None] & ~listed[..., None, :]
-    index = np.where(valid, raw, 0)
-    if isinstance(input, Tensor):
-        index, counts = names.from_numpy(index), names.from_numpy(counts)
+    """(1 - x[right] + x[other], whether that counts, the right classes), for every entry of the list and every class.
+
+    An entry is valid before the first -1; a class is right if a valid entry names it.
+    """
+    valid = call("cumprod", (target >= 0) * call("ones_like", target), -1)
+    index = target * valid
+    listed = call("scatter_add", call("zeros_like", target), -1, index, valid) > 0
+    counts = call("unsqueeze", valid > 0, -1) & ~call("unsqueeze", listed, -2)
     right = call("gather", input, -1, index)
     return 1.0 - _column(right) + call("unsqueeze", input, -2), counts, index
 
 
-@general(name="multilabel_margin_loss", spelled="")
+@fused(
+    name="multilabel_margin_loss", spelled="", meta=_row_meta, check=not_for("multilabel_margin_loss", COMPLEX),
+    samples=samples(apart, [((3, 4), Drawn(integers(4), 3, 4))], reduction=list(REDUCTIONS)),
+)  # fmt: skip
 def multilabel_margin_op(xp: Any, input: Array, target: Array, reduction: str) -> Array:
     """The hinge between every right class and every other."""
     gaps, counts, _ = _gaps(input, target)
@@ -226,7 +225,12 @@ def _occupancy(log_p: Any, skip: Any, alpha: Any) -> Any:
     return alpha + back[::-1, ::-1] - log_p
 
 
-@general(name="_ctc_loss", node="CtcLoss", spelled="", outs=("loss", "log_alpha"))
+# The rule is the derivative along changes that keep each step's probabilities summing to one, as PyTorch has it: it takes
+# the log-softmax before it into account, so that it is no slope of this op alone.
+@general(
+    name="_ctc_loss", node="CtcLoss", spelled="",
+    meta=lambda raws, params: hollow(raws[0].shape[1:2], raws[0].dtype),
+)  # fmt: skip
 def ctc_op(
     xp: Any, log_probs: Array, targets: Array, input_lengths: Ints, target_lengths: Ints, blank: int, zero_infinity: bool
 ) -> Any:
@@ -235,13 +239,16 @@ def ctc_op(
     for row, steps in enumerate(input_lengths):
         path, skip = _with_blanks(_labels(targets, target_lengths, row), blank)
         losses[row] = -_total(_forwards(log_probs[:steps, row, path], skip))
-    return losses, losses
+    return losses
 
 
-@general(name="_ctc_loss_backward", node="CtcLossBackward", spelled="")
+@general(
+    name="_ctc_loss_backward", node="CtcLossBackward", spelled="",
+    meta=lambda raws, params: hollow(raws[1].shape, raws[1].dtype),
+)  # fmt: skip
 def ctc_backward(
     xp: Any,
-    g: Array,
+    grad: Array,
     log_probs: Array,
     targets: Array,
     input_lengths: Ints,
@@ -261,7 +268,7 @@ def ctc_backward(
         through = np.exp(_occupancy(log_p, skip, alpha) - total)
         passed = np.zeros((steps, log_probs.shape[2]), log_probs.dtype)
         np.add.at(passed, (slice(None), path), through)
-        out[:steps, row] = (np.exp(log_probs[:steps, row]) - passed) * g[row]
+        out[:steps, row] = (np.exp(log_probs[:steps, row]) - passed) * grad[row]
     return out
 
 
@@ -297,7 +304,7 @@ def ctc_loss(
     steps = _length_list(input_lengths, "input_lengths")
     lengths = _length_list(target_lengths, "target_lengths")
     _check_ctc(whole, targets, steps, lengths, blank)
-    each = ctc_op.public(whole, targets, steps, lengths, blank, bool(zero_infinity))[0]
+    each = ctc_op.public(whole, targets, steps, lengths, blank, bool(zero_infinity))
     if zero_infinity:
         each = names.where(each == float("inf"), names.scalar_tensor(0, dtype=each.dtype), each)
     if reduction == "mean":

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from chainrule.backends import cpu
+from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, general, shape_of
 from chainrule.core.op import Array
@@ -70,7 +72,26 @@ def _vmap(values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params:
     return out if bias is None or bias_batch else out + bias.view(-1, *(1,) * (input.ndim - 2 - in_batch))
 
 
-@general(samples=samples(real, [((2, 3, 7), (3, 3, 2), (3,))], **_grid), spelled="f", vmap=_vmap)
+def _meta(raws: Any, params: dict[str, Any]) -> Any:
+    input, weight, bias = raws
+    _check(input, weight, bias, params["transposed"])
+    return hollow(_out_shape(cpu, input, weight, bias, **params), input.dtype)
+
+
+def _out_shape(
+    xp: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
+    output_padding: Ints, groups: int,
+) -> Ints:  # fmt: skip
+    if transposed:
+        shape = xp.conv.conv_input_shape(input.shape, weight.shape, stride, padding, output_padding, dilation, groups)
+    else:
+        shape = xp.conv.conv_output_shape(input.shape, weight.shape, stride, padding, dilation, groups)
+    if bias is not None:
+        _check_bias(weight, bias, shape[1], transposed)
+    return shape  # type: ignore[no-any-return]
+
+
+@general(samples=samples(real, [((2, 3, 7), (3, 3, 2), (3,))], **_grid), spelled="f", vmap=_vmap, meta=_meta)
 def convolution(
     xp: Any,
     input: Array,
@@ -85,14 +106,12 @@ def convolution(
 ) -> Array:
     """Cross-correlation of `input` with `weight`, or its transpose."""
     _check(input, weight, bias, transposed)
+    shape = _out_shape(
+        xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
     if transposed:
-        shape = xp.conv.conv_input_shape(input.shape, weight.shape, stride, padding, output_padding, dilation, groups)
-        if bias is not None:
-            _check_bias(weight, bias, shape[1], True)
         out = xp.conv.conv_input(input, weight, shape, stride, padding, dilation, groups)
     else:
-        if bias is not None:
-            _check_bias(weight, bias, weight.shape[0], False)
         out = xp.conv.conv(input, weight, stride, padding, dilation, groups)
     if bias is not None:
         out += bias.reshape((-1,) + (1,) * (input.ndim - 2))
@@ -130,7 +149,15 @@ convolution.vjp(
 )
 
 
-@general(spelled="", node="ConvolutionBackward")
+_weight_samples = samples(
+    real, [((2, 3, 6), (2, 3, 7))], shape=[(3, 3, 2)], stride=[(1,)], padding=[(0,)], dilation=[(1,)], groups=[1]
+)
+
+
+@general(
+    spelled="", node="ConvolutionBackward", samples=_weight_samples,
+    meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
+)  # fmt: skip
 def convolution_weight(
     xp: Any, output: Array, input: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:

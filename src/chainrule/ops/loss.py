@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
+from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import COMPLEX, OF_NUMPY
-from chainrule.core.family import Elementwise, call, general
+from chainrule.core.family import Elementwise, call, general, is_hollow
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -78,6 +79,10 @@ class Folded(Elementwise):
 
     name = "loss"
     diagonal = False
+
+    def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        result = Elementwise.compute(self, xp, op, inputs, params)
+        return hollow((), result.dtype) if is_hollow(result) and params["reduction"] != "none" else result
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         shape = next(tuple(v.shape) for v, b in zip(values, batched) if b)
@@ -159,11 +164,16 @@ _huber.vjp(
 # ------------------------------------------------------------------------------------------------- yes or no
 
 
+def chance(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Strictly between 0 and 1."""
+    return rng.uniform(0.1, 0.9, size=shape)
+
+
 def _log_floor(x: Any) -> Any:
     return np.maximum(np.log(x), x.dtype.type(-100))
 
 
-@loss(spelled="", name="binary_cross_entropy")
+@loss(spelled="", name="binary_cross_entropy", check=not_for("binary_cross_entropy", COMPLEX), samples=samples(chance, [((3, 4), (3, 4), None)], reduction=list(REDUCTIONS)))
 def _bce(xp: Any, input: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
     """Minus the log-probability of the target, the logarithm no less than -100."""
     if input.size and not ((input >= 0) & (input <= 1)).all():
@@ -306,7 +316,12 @@ def _scattered(
 _classes = samples(real, [((3, 5), Drawn(integers(5), 3), None)], ignore_index=[-100, 1], reduction=list(REDUCTIONS))
 
 
-@general(spelled="", samples=_classes, linear=False)
+def _nll_meta(raws: Any, params: dict[str, Any]) -> Any:
+    input, target, _ = raws
+    return hollow(target.shape if params["reduction"] == "none" else (), input.dtype)
+
+
+@general(spelled="", samples=_classes, meta=_nll_meta)
 def nll_loss(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:
@@ -314,7 +329,10 @@ def nll_loss(
     return _picked(input, target, weight, ignore_index, reduction)
 
 
-@general(spelled="", node="NllLoss2D")
+_pixels = samples(real, [((2, 5, 3), Drawn(integers(5), 2, 3), None)], ignore_index=[-100, 1], reduction=list(REDUCTIONS))
+
+
+@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta)
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:
@@ -322,12 +340,20 @@ def nll_loss2d(
     return _picked(input, target, weight, ignore_index, reduction)
 
 
-@general(spelled="", node="NllLossBackward")
+_spread_samples = samples(
+    real, [((), Drawn(integers(5), 3), None)], shape=[(3, 5)], ignore_index=[-100, 1], reduction=["mean", "sum"]
+)
+
+
+@general(
+    spelled="", node="NllLossBackward", samples=_spread_samples,
+    meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
+)  # fmt: skip
 def nll_loss_backward(
-    xp: Any, g: Array, target: Array, weight: Array | None, *, shape: tuple[int, ...], ignore_index: int, reduction: str
+    xp: Any, grad: Array, target: Array, weight: Array | None, *, shape: tuple[int, ...], ignore_index: int, reduction: str
 ) -> Array:
     """The adjoint of `nll_loss`."""
-    return _scattered(np.asarray(g), target, weight, shape, ignore_index, reduction)
+    return _scattered(np.asarray(grad), target, weight, shape, ignore_index, reduction)
 
 
 def _nll_pull(g: Any, target: Any, weight: Any, input_shape: Any, ignore_index: int, reduction: str) -> Any:
@@ -339,7 +365,7 @@ def _nll_pull(g: Any, target: Any, weight: Any, input_shape: Any, ignore_index: 
 nll_loss.vjp(input=_nll_pull)
 nll_loss2d.vjp(input=_nll_pull)
 nll_loss_backward.vjp(
-    g=lambda g, target, weight, ignore_index, reduction: nll_loss(
+    grad=lambda g, target, weight, ignore_index, reduction: nll_loss(
         g, target, weight, ignore_index=ignore_index, reduction=reduction
     )
 )

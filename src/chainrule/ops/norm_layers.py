@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.core.dtype import OF_NUMPY, finfo
-from chainrule.core.family import call, general
+from chainrule.core.family import call, fused
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -30,13 +30,6 @@ Ints = tuple[int, ...]
 
 
 # ------------------------------------------------------------------------------------- sums over the folded axes
-
-
-def _wide(x: Any) -> Any:
-    """16-bit arrays are computed with in 32 bits."""
-    if x is None or isinstance(x, Tensor) or x.dtype.itemsize != 2:
-        return x
-    return x.astype(np.float32)
 
 
 def _sum(x: Any, axes: Ints) -> Any:
@@ -138,7 +131,7 @@ def _vmap_layer(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     ) else None  # fmt: skip
 
 
-@general(outs=("out", "mean", "rstd"), spelled="f", samples=_layer_samples, vmap=_vmap_layer)
+@fused(outs=("out", "mean", "rstd"), spelled="f", samples=_layer_samples, vmap=_vmap_layer)
 def native_layer_norm(
     xp: Any, input: Array, normalized_shape: Ints, weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
@@ -146,7 +139,7 @@ def native_layer_norm(
     normalized_shape = tuple(normalized_shape)
     _check_layer(input, normalized_shape, weight, bias)
     _check_mixed(input, weight, bias)
-    x = _wide(input.reshape(_rows(input.shape, normalized_shape)))
+    x = input.reshape(_rows(input.shape, normalized_shape))
     mean, _, r, d = _statistics(x, (1,), max(1, x.shape[1]), eps)
     d *= r
     if weight is not None:
@@ -154,14 +147,14 @@ def native_layer_norm(
     if bias is not None:
         d += bias.reshape(-1)
     lead = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
-    return d.reshape(input.shape).astype(input.dtype, copy=False), mean.reshape(lead), r.reshape(lead)
+    return d.reshape(input.shape), mean.reshape(lead), r.reshape(lead)
 
 
 def _layer_input(
     g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, normalized_shape: Ints, eps: float
 ) -> Any:
     rows = _rows(tuple(input_shape), tuple(normalized_shape))
-    g, x, weight = _wide(_laid_out(g, rows)), _wide(_laid_out(input, rows)), _wide(weight)
+    g, x = _laid_out(g, rows), _laid_out(input, rows)
     count = max(1, rows[1])
     mean, r = _kept(x, _laid_out(mean, (rows[0], 1)), _laid_out(rstd, (rows[0], 1)), (1,), count, eps)
     if weight is not None:
@@ -180,7 +173,7 @@ def _layer_weight(
     g: Any, input: Any, mean: Any, rstd: Any, input_shape: Ints, normalized_shape: Ints, eps: float
 ) -> Any:
     rows = _rows(tuple(input_shape), tuple(normalized_shape))
-    g, x = _wide(_laid_out(g, rows)), _wide(_laid_out(input, rows))
+    g, x = _laid_out(g, rows), _laid_out(input, rows)
     one = (rows[0], 1)
     mean, r = _kept(x, _laid_out(mean, one), _laid_out(rstd, one), (1,), max(1, rows[1]), eps)
     return _laid_out(_row_sums((x - mean) * r * g), tuple(normalized_shape))
@@ -188,7 +181,7 @@ def _layer_weight(
 
 def _layer_bias(g: Any, input_shape: Ints, normalized_shape: Ints) -> Any:
     rows = _rows(tuple(input_shape), tuple(normalized_shape))
-    return _laid_out(_row_sums(_wide(_laid_out(g, rows))), tuple(normalized_shape))
+    return _laid_out(_row_sums(_laid_out(g, rows)), tuple(normalized_shape))
 
 
 native_layer_norm.vjp(input=_layer_input, weight=_layer_weight, bias=_layer_bias)
@@ -218,7 +211,7 @@ _batch_samples = samples(
 )  # fmt: skip
 
 
-@general(
+@fused(
     name="_batch_norm", node="NativeBatchNorm", outs=("out", "mean", "rstd", "var"), spelled="", samples=_batch_samples
 )
 def batch_norm_op(
@@ -234,23 +227,23 @@ def batch_norm_op(
     """Each channel brought to mean 0 and variance 1: those of the batch in training, else those given."""
     named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     _check_batch(input, *named)
-    x = _wide(input.reshape(_by_channel(input.shape)))
+    x = input.reshape(_by_channel(input.shape))
     if training:
         mean, var, r, d = _statistics(x, (0, 2), max(1, x.shape[0] * x.shape[2]), eps)
         if weight is None:
             d *= r
         else:
-            d *= r * _wide(weight)[:, None]
+            d *= r * weight[:, None]
     else:
         if running_mean is None or running_var is None:
             missing = "running_mean" if running_mean is None else "running_var"
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
-        mean, var = (_wide(t)[None, :, None] for t in (running_mean, running_var))
+        mean, var = (t[None, :, None] for t in (running_mean, running_var))
         r = 1 / np.sqrt(var + eps)
-        d = (x - mean) * (r if weight is None else r * _wide(weight)[:, None])
+        d = (x - mean) * (r if weight is None else r * weight[:, None])
     if bias is not None:
-        d += _wide(bias)[:, None]
-    out = d.reshape(input.shape).astype(input.dtype, copy=False)
+        d += bias[:, None]
+    out = d.reshape(input.shape)
     return out, mean.reshape(-1), r.reshape(-1), var.reshape(-1)
 
 
@@ -265,9 +258,9 @@ def _batch_input(
     g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float
 ) -> Any:
     shape = _by_channel(tuple(input_shape))
-    g, x = _wide(_laid_out(g, shape)), _wide(_laid_out(input, shape))
+    g, x = _laid_out(g, shape), _laid_out(input, shape)
     mean, r = _batch_kept(x, mean, rstd, training, eps)
-    w = None if weight is None else _laid_out(_wide(weight), (1, -1, 1))
+    w = None if weight is None else _laid_out(weight, (1, -1, 1))
     if not training:
         return _laid_out(g * (r if w is None else r * w), tuple(input_shape))
     if w is not None:
@@ -285,13 +278,13 @@ def _pull_scaled(g: Any, x: Any, mean: Any, r: Any, w: Any, shape: Ints) -> Any:
 
 def _batch_weight(g: Any, input: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float) -> Any:
     shape = _by_channel(tuple(input_shape))
-    g, x = _wide(_laid_out(g, shape)), _wide(_laid_out(input, shape))
+    g, x = _laid_out(g, shape), _laid_out(input, shape)
     mean, r = _batch_kept(x, mean, rstd, training, eps)
     return _laid_out(_dot(g, x - mean, (0, 2)) * r, (-1,))
 
 
 def _batch_bias(g: Any, input_shape: Ints) -> Any:
-    return _laid_out(_sum(_wide(_laid_out(g, _by_channel(tuple(input_shape)))), (0, 2)), (-1,))
+    return _laid_out(_sum(_laid_out(g, _by_channel(tuple(input_shape))), (0, 2)), (-1,))
 
 
 batch_norm_op.vjp(input=_batch_input, weight=_batch_weight, bias=_batch_bias)
@@ -305,14 +298,14 @@ _group_samples = samples(
 )  # fmt: skip
 
 
-@general(outs=("out", "mean", "rstd"), spelled="f", samples=_group_samples)
+@fused(outs=("out", "mean", "rstd"), spelled="f", samples=_group_samples)
 def native_group_norm(
     xp: Any, input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
     """Groups of channels of each example brought to mean 0 and variance 1; the mean and 1 / deviation too."""
     _check_float(input, "GroupNormKernelImpl")
     _check_mixed(input, weight, bias)
-    x = _wide(input.reshape(N * group, C // group * HxW))
+    x = input.reshape(N * group, C // group * HxW)
     mean, _, r, d = _statistics(x, (1,), max(1, x.shape[1]), eps)
     d *= r
     d = d.reshape(N, C, HxW)
@@ -320,12 +313,12 @@ def native_group_norm(
         d *= weight.reshape(-1, 1)
     if bias is not None:
         d += bias.reshape(-1, 1)
-    return d.reshape(input.shape).astype(input.dtype, copy=False), mean.reshape(N, group), r.reshape(N, group)
+    return d.reshape(input.shape), mean.reshape(N, group), r.reshape(N, group)
 
 
 def _grouped(x: Any, mean: Any, rstd: Any, rows: Ints, eps: float) -> tuple[Any, Any, Any]:
     """x as (groups, elements), with mean and r of each group."""
-    x, one = _wide(_laid_out(x, rows)), (rows[0], 1)
+    x, one = _laid_out(x, rows), (rows[0], 1)
     return (x, *_kept(x, _laid_out(mean, one), _laid_out(rstd, one), (1,), max(1, rows[1]), eps))
 
 
@@ -335,9 +328,8 @@ def _group_input(
 ) -> Any:  # fmt: skip
     rows = (N * group, C // group * HxW)
     x, mean, r = _grouped(input, mean, rstd, rows, eps)
-    g = _wide(g)
     if weight is not None:
-        g = _laid_out(g, (N, C, HxW)) * _laid_out(_wide(weight), (1, C, 1))
+        g = _laid_out(g, (N, C, HxW)) * _laid_out(weight, (1, C, 1))
     return _laid_out(_pull(_laid_out(g, rows), x, mean, r, (1,), max(1, rows[1])), tuple(input_shape))
 
 
@@ -347,13 +339,13 @@ def _group_weight(
     rows = (N * group, C // group * HxW)
     x, mean, r = _grouped(input, mean, rstd, rows, eps)
     standard = _laid_out((x - mean) * r, (N, C, HxW))
-    return _laid_out(_dot(_wide(_laid_out(g, (N, C, HxW))), standard, (0, 2)), (C,))
+    return _laid_out(_dot(_laid_out(g, (N, C, HxW)), standard, (0, 2)), (C,))
 
 
 native_group_norm.vjp(
     input=_group_input,
     weight=_group_weight,
-    bias=lambda g, N, C, HxW: _laid_out(_sum(_wide(_laid_out(g, (N, C, HxW))), (0, 2)), (C,)),
+    bias=lambda g, N, C, HxW: _laid_out(_sum(_laid_out(g, (N, C, HxW)), (0, 2)), (C,)),
 )
 
 

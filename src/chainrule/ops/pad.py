@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chainrule.backends import cpu
+from chainrule.backends.meta import empty as hollow
 from chainrule.core.family import general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -20,9 +22,15 @@ def _vmap_constant(values: Any, batched: Any, size: int, params: dict[str, Any])
     return constant_pad_nd(values[0], **params)
 
 
+def _padded(raws: Any, params: dict[str, Any], mode: str = "constant") -> Any:
+    widths = params["pad"] if mode == "constant" else params["padding"]
+    return hollow(cpu.pad.pad_output_shape(raws[0].shape, tuple(widths), mode), raws[0].dtype)  # type: ignore[attr-defined]
+
+
 @general(
-    samples=samples(real, [((3, 4),)], pad=[(1, 2), (-1, 1, 2, 0)], value=[0, 1.5]), spelled="f", vmap=_vmap_constant
-)
+    samples=samples(real, [((3, 4),)], pad=[(1, 2), (-1, 1, 2, 0)], value=[0, 1.5]), spelled="f", vmap=_vmap_constant,
+    meta=_padded,
+)  # fmt: skip
 def constant_pad_nd(xp: Any, input: Array, pad: Ints, value: Any = 0) -> Array:
     """A border of one value; negative widths cut off."""
     return xp.pad.pad(input, tuple(pad), "constant", value)  # type: ignore[no-any-return]
@@ -34,26 +42,30 @@ constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, tuple(-p for p in pa
 def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     """The two ops of one mode and rank: the border, and its adjoint, which is linear too."""
 
-    def vmap(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-        x = values[0]
-        folded = pad(x.flatten(0, 1) if x.ndim > rank + 1 else x, **params)
-        return folded.unflatten(0, x.shape[:2]) if x.ndim > rank + 1 else folded
-
     def forward(xp: Any, input: Array, padding: Ints) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
         return xp.pad.pad(input, tuple(padding), mode)  # type: ignore[no-any-return]
 
-    def adjoint(xp: Any, g: Array, shape: Ints, padding: Ints) -> Array:
-        return xp.pad.pad_adjoint(g, shape, tuple(padding), mode)  # type: ignore[no-any-return]
+    def adjoint(xp: Any, grad: Array, shape: Ints, padding: Ints) -> Array:
+        return xp.pad.pad_adjoint(grad, shape, tuple(padding), mode)  # type: ignore[no-any-return]
 
     forward.__doc__ = f"The border that {mode}s the input, over {rank} axes."
     adjoint.__doc__ = f"The adjoint of `{name}`."
+    rank = rank or 1
     given = samples(real, [((2, *(3,) * rank),)], padding=[(1, 2) * rank])
-    pad = general(forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=vmap)
-    back = general(adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True)
+    pad = general(
+        forward, name=name, node=node, spelled="", linear=True, samples=given,
+        vmap=lambda values, batched, size, params: pad(values[0], **params),
+        meta=lambda raws, params: _padded(raws, params, mode),
+    )  # fmt: skip
+    back = general(
+        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
+        samples=samples(real, [((2, *(6,) * rank),)], shape=[(2, *(3,) * rank)], padding=[(1, 2) * rank]),
+        meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
+    )  # fmt: skip
     pad.vjp(input=lambda g, input_shape, padding: back(g, tuple(input_shape), padding))
-    back.vjp(g=lambda h, padding: pad(h, padding))
+    back.vjp(grad=lambda g, padding: pad(g, padding))
     return pad
 
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from chainrule.backends import cpu
+from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
-from chainrule.core.samples import apart, real, samples
+from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 
@@ -33,20 +37,37 @@ def _both(fn: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------- maxima
 
 
-@general(spelled="", linear=True, node="MaxPoolWithIndicesBackward", vmap=_both(lambda: max_pool_scatter))
-def max_pool_scatter(xp: Any, g: Array, indices: Array, space: Ints) -> Array:
+def _at_size(raw: Any, size: Ints, dtype: Any = None) -> Any:
+    return hollow(raw.shape[: raw.ndim - len(size)] + tuple(size), raw.dtype if dtype is None else dtype)
+
+
+def _with_indices(raw: Any, size: Ints) -> Any:
+    return _at_size(raw, size), _at_size(raw, size, np.int64)
+
+
+@general(
+    spelled="", node="MaxPoolWithIndicesBackward", vmap=_both(lambda: max_pool_scatter),
+    samples=samples(real, [((2, 3), Drawn(integers(6), 2, 3))], space=[(6,)]),
+    meta=lambda raws, params: _at_size(raws[0], params["space"]),
+)  # fmt: skip
+def max_pool_scatter(xp: Any, grad: Array, indices: Array, space: Ints) -> Array:
     """Values added up where `indices` say, flat within each plane of extents `space`."""
-    return xp.pool.max_pool_scatter(g, indices, space)  # type: ignore[no-any-return]
+    return xp.pool.max_pool_scatter(grad, indices, space)  # type: ignore[no-any-return]
 
 
-@general(spelled="", linear=True, vmap=_both(lambda: max_pool_gather))
-def max_pool_gather(xp: Any, t: Array, indices: Array, rank: int) -> Array:
+@general(
+    spelled="", vmap=_both(lambda: max_pool_gather), meta=lambda raws, params: hollow(raws[1].shape, raws[0].dtype),
+    samples=samples(real, [((2, 6), Drawn(integers(6), 2, 3))], rank=[1]),
+)  # fmt: skip
+def max_pool_gather(xp: Any, input: Array, indices: Array, rank: int) -> Array:
     """The values at `indices`: the transpose of `max_pool_scatter`."""
-    return xp.pool.max_pool_gather(t, indices, rank)  # type: ignore[no-any-return]
+    return xp.pool.max_pool_gather(input, indices, rank)  # type: ignore[no-any-return]
 
 
-max_pool_scatter.vjp(g=lambda h, indices, space: max_pool_gather(h, indices, len(space)))
-max_pool_gather.vjp(t=lambda h, indices, t_shape, rank: max_pool_scatter(h, indices, tuple(t_shape[-rank:])))
+max_pool_scatter.vjp(grad=lambda g, indices, space: max_pool_gather(g, indices, len(space)))
+max_pool_gather.vjp(
+    input=lambda g, indices, input_shape, rank: max_pool_scatter(g, indices, tuple(input_shape[-rank:]))
+)
 
 
 def _max_pool_op(rank: int) -> Any:
@@ -66,9 +87,18 @@ def _max_pool_op(rank: int) -> Any:
     )  # fmt: skip
     op = general(
         forward, name=name, node=f"MaxPool{rank}DWithIndices", spelled="", outs=("out", "indices"), samples=given,
-        vmap=_as_one(lambda: _MAX[rank]),
+        vmap=_as_one(lambda: _MAX[rank]), meta=lambda raws, params: _with_indices(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     return op.vjp(input=lambda g, indices, input_shape: max_pool_scatter(g, indices, tuple(input_shape[-rank:])))
+
+
+def _pooled(
+    raw: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints | None = None, ceil_mode: bool = False,
+    **rest: Any,
+) -> Ints:  # fmt: skip
+    space = raw.shape[raw.ndim - len(kernel_size) :]
+    given = (kernel_size, stride, padding, dilation or (1,) * len(kernel_size), ceil_mode)
+    return cpu.pool.pool_output_space(space, *given)  # type: ignore[attr-defined,no-any-return]
 
 
 _MAX = {rank: _max_pool_op(rank) for rank in (2, 3)}
@@ -164,8 +194,12 @@ def _max_unpool_op(rank: int) -> Any:
 
     forward.__doc__ = "The values put back where `indices` say, zeros elsewhere."
     op = general(
-        forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", vmap=_both(lambda: _UNPOOL[rank])
-    )
+        forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", vmap=_both(lambda: _UNPOOL[rank]),
+        meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
+        samples=lambda rng: iter(
+            [((rng.normal(size=(2, *(1,) * (rank - 1), 3)), rng.permuted(np.tile(np.arange(6), (2, *(1,) * (rank - 1), 1)), axis=-1)[..., :3]), {"output_size": (1,) * (rank - 1) + (6,)})]
+        ),
+    )  # fmt: skip
     return op.vjp(input=lambda g, indices: max_pool_gather(g, indices, rank))
 
 
@@ -245,7 +279,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
 
     def adjoint(
         xp: Any,
-        g: Array,
+        grad: Array,
         space: Ints,
         kernel_size: Ints,
         stride: Ints,
@@ -255,7 +289,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         divisor_override: int | None,
     ) -> Array:
         return xp.pool.avg_pool_adjoint(  # type: ignore[no-any-return]
-            g, space, kernel_size, stride, padding, count_include_pad, divisor_override
+            grad, space, kernel_size, stride, padding, count_include_pad, divisor_override
         )
 
     forward.__doc__ = "The mean of each window."
@@ -267,11 +301,16 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     )  # fmt: skip
     name, node = f"avg_pool{rank}d", f"AvgPool{rank}D"
     pool = general(
-        forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0])
-    )
+        forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0]),
+        meta=lambda raws, params: _at_size(raws[0], _pooled(raws[0], **params)),
+    )  # fmt: skip
+    spread = samples(
+        real, [((2, *(2,) * rank),)], space=[(4,) * rank], kernel_size=[(2,) * rank], stride=[(2,) * rank],
+        padding=[(0,) * rank], ceil_mode=[False], count_include_pad=[True, False], divisor_override=[None, 3],
+    )  # fmt: skip
     back = general(
-        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
-        vmap=_as_one(lambda: _AVG[rank][1]),
+        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True, samples=spread,
+        vmap=_as_one(lambda: _AVG[rank][1]), meta=lambda raws, params: _at_size(raws[0], params["space"]),
     )  # fmt: skip
     pool.vjp(
         input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: back(
@@ -279,8 +318,8 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         )
     )
     back.vjp(
-        g=lambda h, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: pool(
-            h, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        grad=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: pool(
+            g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
         )
     )
     return pool, back
@@ -378,8 +417,8 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     def mean(xp: Any, input: Array, output_size: Ints) -> Array:
         return xp.pool.adaptive_avg_pool(input, output_size)  # type: ignore[no-any-return]
 
-    def spread(xp: Any, g: Array, space: Ints) -> Array:
-        return xp.pool.adaptive_avg_pool_adjoint(g, space)  # type: ignore[no-any-return]
+    def spread(xp: Any, grad: Array, space: Ints) -> Array:
+        return xp.pool.adaptive_avg_pool_adjoint(grad, space)  # type: ignore[no-any-return]
 
     def largest(xp: Any, input: Array, output_size: Ints) -> Array:
         return xp.pool.adaptive_max_pool(input, output_size)  # type: ignore[no-any-return]
@@ -392,18 +431,21 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     avg = general(
         mean, name=name, node=node, spelled="", linear=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
         samples=samples(real, given, output_size=[(2,) * rank, (3,) * rank]),
+        meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
     )  # fmt: skip
     back = general(
         spread, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
-        vmap=_as_one(lambda: _ADAPTIVE[rank][1]),
+        vmap=_as_one(lambda: _ADAPTIVE[rank][1]), meta=lambda raws, params: _at_size(raws[0], params["space"]),
+        samples=samples(real, [((2, *(2,) * rank),)], space=[(5,) * rank]),
     )  # fmt: skip
     top = general(
         largest, name=f"_adaptive_max_pool{rank}d", node=f"AdaptiveMaxPool{rank}D", spelled="",
         outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]),
         samples=samples(apart, given, output_size=[(2,) * rank]),
+        meta=lambda raws, params: _with_indices(raws[0], params["output_size"]),
     )  # fmt: skip
     avg.vjp(input=lambda g, input_shape: back(g, tuple(input_shape[-rank:])))
-    back.vjp(g=lambda h, g_shape: avg(h, tuple(g_shape[-rank:])))
+    back.vjp(grad=lambda g, grad_shape: avg(g, tuple(grad_shape[-rank:])))
     top.vjp(input=lambda g, indices, input_shape: max_pool_scatter(g, indices, tuple(input_shape[-rank:])))
     return avg, back, top
 

@@ -6,16 +6,24 @@ import math
 import warnings
 from typing import Any
 
+from chainrule.backends import cpu
+from chainrule.backends.meta import empty as hollow
+from chainrule.core.dtype import COMPLEX
 from chainrule.core.family import general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.domains import not_for
 
 __all__ = ["interpolate"]
 
 Ints = tuple[int, ...]
+
+
+def _at_size(raw: Any, size: Ints) -> Any:
+    return hollow(raw.shape[: raw.ndim - len(size)] + tuple(size), raw.dtype)
 
 
 def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
@@ -27,28 +35,34 @@ def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
     def forward(xp: Any, input: Array, output_size: Ints, align_corners: bool, scales: Any) -> Array:
         return xp.resize.interpolate(input, output_size, mode, align_corners, scales, antialias)  # type: ignore[no-any-return]
 
-    def adjoint(xp: Any, g: Array, space: Ints, align_corners: bool, scales: Any) -> Array:
-        return xp.resize.interpolate_adjoint(g, space, mode, align_corners, scales, antialias)  # type: ignore[no-any-return]
+    def adjoint(xp: Any, grad: Array, space: Ints, align_corners: bool, scales: Any) -> Array:
+        return xp.resize.interpolate_adjoint(grad, space, mode, align_corners, scales, antialias)  # type: ignore[no-any-return]
 
     forward.__doc__ = f"Resized: {mode} interpolation over {rank} axes."
     adjoint.__doc__ = f"The adjoint of `{name}`."
+    refused = not_for(name.strip("_"), COMPLEX) if mode not in ("nearest", "nearest-exact") else None
     given = samples(
         real, [((2, *(3,) * rank),)], output_size=[(5,) * rank], align_corners=[False], scales=[(None,) * rank]
     )
     op = general(
-        forward, name=name, node=node, spelled="", linear=True, samples=given,
+        forward, name=name, node=node, spelled="", linear=True, samples=given, check=refused,
         vmap=lambda values, batched, size, params: op(values[0], **params),
+        meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
     )  # fmt: skip
     back = general(
-        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
+        adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True, check=refused,
         vmap=lambda values, batched, size, params: back(values[0], **params),
+        meta=lambda raws, params: _at_size(raws[0], params["space"]),
+        samples=samples(
+            real, [((2, *(5,) * rank),)], space=[(3,) * rank], align_corners=[False], scales=[(None,) * rank]
+        ),
     )  # fmt: skip
     op.vjp(
         input=lambda g, input_shape, align_corners, scales: back(
             g, tuple(input_shape[-rank:]), align_corners, scales
         )
     )
-    back.vjp(g=lambda h, g_shape, align_corners, scales: op(h, tuple(g_shape[-rank:]), align_corners, scales))
+    back.vjp(grad=lambda g, grad_shape, align_corners, scales: op(g, tuple(grad_shape[-rank:]), align_corners, scales))
     return op
 
 
@@ -173,6 +187,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     spelled="", linear=True, node="Im2Col",
     samples=samples(real, [((2, 3, 5, 4),)], kernel_size=[(2, 3)], dilation=[(1, 1)], padding=[(1, 0)], stride=[(2, 1)]),
     vmap=lambda values, batched, size, params: im2col(values[0], **params),
+    meta=lambda raws, params: hollow(cpu.fold.columns_shape(raws[0].shape, **params), raws[0].dtype),  # type: ignore[attr-defined]
 )  # fmt: skip
 def im2col(xp: Any, input: Array, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Array:
     """Every window of an image as a column."""
@@ -182,6 +197,11 @@ def im2col(xp: Any, input: Array, kernel_size: Ints, dilation: Ints, padding: In
 @general(
     spelled="", linear=True, node="Col2Im",
     vmap=lambda values, batched, size, params: col2im(values[0], **params),
+    meta=lambda raws, params: hollow(cpu.fold.image_shape(raws[0].shape, params), raws[0].dtype),  # type: ignore[attr-defined]
+    samples=samples(
+        real, [((2, 18, 6),)], output_size=[(5, 4)], kernel_size=[(2, 3)], dilation=[(1, 1)], padding=[(1, 0)],
+        stride=[(2, 1)],
+    ),
 )  # fmt: skip
 def col2im(
     xp: Any, input: Array, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule.backends.cpu._array import Array, through_float32
 
-__all__ = ["col2im", "im2col"]
+__all__ = ["col2im", "columns_shape", "im2col", "image_shape"]
 
 Ints = tuple[int, ...]
 
@@ -28,6 +28,19 @@ def _blocks(space: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: In
             f"calculated shape of the array of sliding blocks as {found}, but its components must be at least one."
         )
     return found
+
+
+def columns_shape(shape: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
+    """The shape of im2col's result."""
+    *lead, channels, h, w = shape
+    blocks = _blocks((h, w), kernel_size, dilation, padding, stride)
+    return (*lead, channels * kernel_size[0] * kernel_size[1], blocks[0] * blocks[1])
+
+
+def image_shape(shape: Ints, params: dict[str, Any]) -> Ints:
+    """The shape of col2im's result."""
+    kernel = params["kernel_size"]
+    return (*shape[:-2], shape[-2] // (kernel[0] * kernel[1]), *params["output_size"])
 
 
 def _taps(blocks: Ints, kernel: Ints, dilation: Ints, stride: Ints) -> Iterator[tuple[int, int, Any]]:
