@@ -13,6 +13,7 @@ import numpy as _numpy
 from chainrule import ops as _ops
 from chainrule.autograd import api as _api
 from chainrule.autograd import bind as _bind
+from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from chainrule.autograd.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -852,7 +852,7 @@ def _eigh_pull(g: Any, values: Any, vectors: Any) -> Any:
     inner = product(adjoint(vectors), g_vectors) / _gaps(values) * (1 - _eye(values, n))
     if g_values is not None:
         inner = inner + _on_diagonal(g_values)
-    return product(vectors, product(inner, adjoint(vectors)))
+    return product(vectors, product((inner + adjoint(inner)) * 0.5, adjoint(vectors)))
 
 
 eigh.vjp(A=lambda g, eigenvalues, eigenvectors: _eigh_pull(g, eigenvalues, eigenvectors))

@@ -208,7 +208,8 @@ def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
     """The sum over k >= i of g[k] exp(x[i] - out[k]): a recurrence, whose factors exp(out[i] - out[i + 1]) stay below 1."""
     if not rank_of(g):
         return g
-    factors = call("exp", out - moved(out, dim=dim, by=-1))
+    later = moved(out, dim=dim, by=-1)
+    factors = call("exp", call("where", out == later, 0.0, out - later))
     return call("exp", input - out) * recurrence(g, factors, dim=dim, by=-1)
 
 

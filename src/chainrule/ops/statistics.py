@@ -87,7 +87,7 @@ def var_pull(g: Any, input: Any, dim: Any, correction: Any) -> Any:
     middle = mean(input, dim, True)
     if left > 0:
         return (g * (2.0 / left)) * (input - middle)
-    return g * call("where", input == middle, float("nan"), float("inf"))
+    return call("where", input == middle, g * float("nan"), g * float("inf"))
 
 
 var_op.vjp(input=lambda g, input, dim, correction: var_pull(g, input, dim, correction))
@@ -340,7 +340,7 @@ def _between(x: Any, ranks: Any, interpolation: str) -> Any:
     values = x.gather(-1, below)
     if interpolation not in ("linear", "midpoint"):
         return values
-    weight = call("full_like", ranks, 0.5) if interpolation == "midpoint" else ranks - below
+    weight = ranks * 0 + 0.5 if interpolation == "midpoint" else ranks - below
     return values.lerp(x.gather(-1, ranks.ceil().long()), weight)
 
 
@@ -381,6 +381,10 @@ def _check_histc(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype, bins = inputs[0].dtype, params["bins"]
     if not dtype.is_floating_point:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{dtype.title}'")
+    _check_bins(bins)
+
+
+def _check_bins(bins: int) -> None:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
@@ -388,6 +392,7 @@ def _check_histc(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @general(check=_check_histc)
 def histc(xp: Any, input: Array, bins: int = 100, min: Any = 0, max: Any = 0) -> Array:
     """How many elements fall in each of `bins` equal intervals from min to max."""
+    _check_bins(bins)
     return xp.sorting.histc(input, bins, min, max)
 
 
@@ -420,8 +425,7 @@ def histogram(
 
 
 def _bin_edges(x: Any, bins: int, range: Any) -> Any:
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    _check_bins(bins)
     low, high = range if range is not None else (x.min(), x.max()) if x.size else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5

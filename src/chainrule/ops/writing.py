@@ -13,6 +13,7 @@ class _Named:
     """What `write_out` asks of an op."""
 
     __slots__ = ("name", "outs")
+    exact = None
 
     def __init__(self, name: str, outs: Any) -> None:
         self.name, self.outs = name, outs

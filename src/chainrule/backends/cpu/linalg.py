@@ -205,7 +205,10 @@ def _first_zero_pivot(packed: Array) -> Array:
 
 def lu_factor_ex(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     """L (below) and U (above the diagonal) in one array, the row each step swapped with, and info."""
-    _require_matrix(a, "torch.lu_factor")
+    if a.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead"
+        )
     _require_implemented(a, "lu_cpu")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
