@@ -22,6 +22,7 @@ from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.family import call
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
+from chainrule.func.quick import PLANS, quick
 from chainrule.func.leveled import Batched, Wrapped, blank, settled
 
 __all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux", "under"]
@@ -51,7 +52,7 @@ class Level:
         self.before = here()
         self.below_stack = self.before.stack
         self.depth = len(self.below_stack) + 1
-        self.alive = True
+        self.alive, self.dual = True, dual
         changes: dict[str, Any] = {"stack": (*self.below_stack, self), "inference": False}
         if grad:
             self._refuse_hooks()
@@ -113,6 +114,11 @@ class Level:
 
     def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Answer one op call."""
+        plan = PLANS[op]
+        if plan is not None:
+            result = quick(self, op, plan, inputs, params)
+            if result is not None:
+                return result
         if any([t.__class__ in FOREIGN and not t.level.alive for t in inputs]):
             inputs = tuple([settled(t) for t in inputs])
         lower = tuple([t.raw if t.__class__ is Wrapped and t.level is self else t for t in inputs])

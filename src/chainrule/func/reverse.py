@@ -187,9 +187,11 @@ def _check_scalar(out: Any) -> None:
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes the gradient of `func` with respect to the chosen arguments."""
 
+    both = grad_and_value(func, argnums, has_aux)
+
     @functools.wraps(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        found, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
     return gradient
