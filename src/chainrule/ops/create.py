@@ -25,6 +25,7 @@ from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, strided
 from chainrule.core.literal import array_of, cast_number, check_array
+from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import spell
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
@@ -309,12 +310,11 @@ def shared(array: Any) -> Any:
                 "Copy the numpy array to reallocate the memory."
             )
     if not array.flags.writeable:
-        warnings.warn(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
             "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return array if array.__class__ is np.ndarray else np.asarray(array)
 

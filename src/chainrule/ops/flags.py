@@ -3,6 +3,8 @@ deterministic algorithms is always granted."""
 
 from __future__ import annotations
 
+import os
+
 from chainrule.core.notices import is_warn_always_enabled, set_warn_always
 from chainrule.core.public import spell
 
@@ -10,10 +12,11 @@ __all__: list[str] = []
 
 
 class _Flags:
-    __slots__ = ("debug_mode", "warn_only")
+    __slots__ = ("debug_mode", "interop", "threads", "warn_only")
 
     def __init__(self) -> None:
         self.debug_mode, self.warn_only = 0, False
+        self.threads = self.interop = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
 
 
 _flags = _Flags()
@@ -22,7 +25,7 @@ _flags = _Flags()
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for algorithms whose results are the same in every run: all here are."""
     _flags.debug_mode = 0 if not mode else 1 if warn_only else 2
-    _flags.warn_only = bool(mode and warn_only)
+    _flags.warn_only = bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -53,7 +56,36 @@ def get_deterministic_debug_mode() -> int:
     return _flags.debug_mode
 
 
+def get_num_threads() -> int:
+    """How many threads NumPy's matrix products may use, as far as a program told us."""
+    return _flags.threads
+
+
+def set_num_threads(int: int, /) -> None:
+    """Remember how many threads are wanted; NumPy's libraries read OMP_NUM_THREADS when they load."""
+    _flags.threads = _count("set_num_threads", int)
+
+
+def get_num_interop_threads() -> int:
+    """How many threads run operations side by side."""
+    return _flags.interop
+
+
+def set_num_interop_threads(int: int, /) -> None:
+    """Remember how many threads are wanted for operations side by side; here they run one by one."""
+    _flags.interop = _count("set_num_interop_threads", int)
+
+
+def _count(name: str, given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise RuntimeError(f"{name} expects an int, but got {type(given).__name__}")
+    if given < 1:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return given
+
+
 for _fn in (
+    get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads,
     use_deterministic_algorithms, are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled,
     set_deterministic_debug_mode, get_deterministic_debug_mode, set_warn_always, is_warn_always_enabled,
 ):  # fmt: skip

@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.autograd.door import has_overlap
+from chainrule.backends.cpu import memory
 from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
 from chainrule.core.literal import cast_number
+from chainrule.core.notices import warn_once
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import META, Tensor
+from chainrule.ops.fill import check_target
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
@@ -194,6 +198,32 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     return scatter_fold.public(input, index, source, dim=dim, reduce=reduce, **more)  # type: ignore[no-any-return]
 
 
+def _writer(op: Any) -> Any:
+    """How the in-place form writes: as any, but first it looks whether an input shares memory with what is written."""
+
+    def write(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        target = inputs[0].raw
+        for t in inputs[1:]:
+            if isinstance(t, Tensor) and memory.overlaps(t.raw, target):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                    "memory location. Please clone() the tensor before performing the operation."
+                )
+        result = op.family.compute(xp, op, inputs, params)
+        if op.name == "index_fill" and not target.flags.c_contiguous and has_overlap(target):
+            warn_once(
+                "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"
+            )
+        else:
+            check_target(target)
+        target[...] = result
+
+    return write
+
+
+for _fn in (scatter_op, scatter_fold, scatter_add):
+    _fn.op.write = _writer(_fn.op)
 _scatter_in_place, _fold_in_place = inplace_of(scatter_op), inplace_of(scatter_fold)
 
 
@@ -450,6 +480,9 @@ def masked_rest(xp: Any, input: Array, mask: Array, *, shape: tuple[int, ...]) -
 masked_rest.vjp(input=lambda g, mask, input_shape: masked_scatter(zeros_of(g, input_shape), mask, g))
 
 
+for _fn in (scatter_reduce, index_add, index_copy, index_fill, index_reduce, put, masked_scatter):
+    _fn.op.write = _writer(_fn.op)
+
 # ------------------------------------------------------------------------------------------------------ composites
 
 
@@ -509,15 +542,14 @@ def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     strides = self.stride()  # type: ignore[attr-defined]
-    step, rows, columns = sum(strides), self.shape[0], min(self.shape)
-    offset = self.storage_offset()  # type: ignore[attr-defined]
+    columns, step, offset = min(self.shape), sum(strides), self.storage_offset()  # type: ignore[attr-defined]
     self.as_strided((columns,), (step,), offset).fill_(fill_value)  # type: ignore[attr-defined]
-    if wrap and self.ndim == 2 and rows > columns + 1:
-        count = (self.numel() + columns) // (step or 1)  # type: ignore[attr-defined]
-        start = strides[0] * (columns + 1)
-        more = (self.numel() - start + step - 1) // step  # type: ignore[attr-defined]
-        if count and more > 0:
-            self.as_strided((more,), (step,), offset + start).fill_(fill_value)  # type: ignore[attr-defined]
+    if wrap and self.ndim == 2 and self.shape[0] > columns + 1:
+        offset += strides[0] * (columns + 1)
+        rows = self.shape[0] - columns - 1
+        count = (rows * columns + columns) // (columns + 1)
+        if count > 0:
+            self.as_strided((count,), (step,), offset).fill_(fill_value)  # type: ignore[attr-defined]
     return self
 
 

@@ -16,10 +16,12 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.function_protocol import retyped
 from chainrule.core.layout import strided
 from chainrule.core.literal import array_of
-from chainrule.core.public import method, spell
+from chainrule.core.notices import warn_once
+from chainrule.core.public import PUBLIC, method, spell
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 from chainrule.ops.create import made, read_size
+from chainrule.ops.storage import TypedStorage
 
 __all__ = ["TypedTensor"]
 
@@ -55,7 +57,7 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
         _refuse(args, named)
     if not args:
         return made(np.empty(0, dtype.numpy))
-    if len(args) == 1 and not _is_size(args[0]) or isinstance(args[0], Tensor) and len(args) == 1 and args[0].shape:
+    if len(args) == 1 and (isinstance(args[0], (Tensor, TypedStorage)) or not _is_size(args[0])):
         return _from_one(dtype, args[0], any_tensor)
     if not all(map(_is_size, args)):
         _refuse(args, named)
@@ -63,6 +65,8 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
 
 
 def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
+    if isinstance(data, TypedStorage):
+        return made(np.empty(0, dtype.numpy)).set_(data)  # type: ignore[attr-defined, no-any-return]
     if isinstance(data, Size):
         return made(np.empty(tuple(data), dtype.numpy))
     if isinstance(data, Tensor):
@@ -96,6 +100,11 @@ class TypedTensor(type):
 
     dtype: DType
 
+    def __new__(cls, name: str, bases: tuple[type, ...], facts: dict[str, Any]) -> TypedTensor:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, facts)
+
     def __call__(cls, *args: Any, **named: Any) -> Tensor:
         return construct(cls.dtype, args, dict(named), any_tensor=False)
 
@@ -111,3 +120,25 @@ for _dtype in dtypes.ALL:
         _name = f"{_dtype.title}Tensor"
         _facts = {"dtype": _dtype, "layout": strided, "is_cuda": False, "is_sparse": False, "__module__": "torch"}
         spell(_name, TypedTensor(_name, (), _facts), "f")
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Make the dtype of a tensor type, given as a class or by name, the default one."""
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
+    )
+    if isinstance(t, str):
+        package, _, name = t.rpartition(".")
+        found = PUBLIC["f"].get(name)
+        if package != "torch" or not isinstance(found, TypedTensor):
+            raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
+        t = found
+    if t is Tensor:
+        return
+    if not isinstance(t, TypedTensor) or not t.dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    dtypes.set_default_dtype(t.dtype)
+
+
+spell("set_default_tensor_type", set_default_tensor_type, "f")

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.versions import store_of
+from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
 from chainrule.core.dtype import bool_
 from chainrule.core.family import call
@@ -261,13 +262,32 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]  # type: ignore[no-any-return]
-    twin = retyped(made(self.raw.copy("K") if isinstance(self.raw, np.ndarray) else self.raw.clone()), type(self))
+    twin = retyped(made(_copied(self.raw, memo) if isinstance(self.raw, np.ndarray) else self.raw.clone()), type(self))
     memo[id(self)] = twin
     twin.edge = self.edge
     if self.extra is not None and self.extra.grad is not None:
         twin.grad = copy.deepcopy(self.extra.grad, memo)
     twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return twin  # type: ignore[no-any-return]
+
+
+def _copied(raw: Any, memo: dict[int, Any]) -> Any:
+    """A copy of an array; arrays over the same memory are copied once and share the copy."""
+    if raw.__class__ is not np.ndarray:
+        return raw.copy("K")
+    held = memory.owner(raw)
+    if held is raw:
+        return raw.copy("K") if raw.ndim == 0 else _remembered(raw, memo)
+    whole = _remembered(held, memo)
+    start = memory.address(raw) - memory.address(held)
+    return np.ndarray(raw.shape, raw.dtype, whole, start, raw.strides)
+
+
+def _remembered(held: Any, memo: dict[int, Any]) -> Any:
+    known = memo.get(id(held))
+    if known is None:
+        known = memo[id(held)] = (held, held.copy("K"))
+    return known[1]
 
 
 def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
@@ -288,6 +308,35 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)  # type: ignore[attr-defined]
 
 
+# ----------------------------------------------------------------------------------------------- element by element
+
+
+@method
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Overwrite every element with what a Python function makes of it; slow."""
+    return _applied(self, callable)
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Overwrite every element with a function of it and the other tensor's."""
+    return _applied(self, callable, tensor)
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Overwrite every element with a function of it and two other tensors'."""
+    return _applied(self, callable, x, y)
+
+
+def _applied(t: Tensor, fn: Any, *others: Tensor) -> Tensor:
+    if t.requires_grad or any(o.requires_grad for o in others):  # type: ignore[attr-defined]
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    columns = [np.broadcast_to(concrete(x, "tolist"), t.raw.shape).ravel().tolist() for x in (t, *others)]
+    values = np.array([fn(*row) for row in zip(*columns)]).reshape(t.raw.shape)
+    return t.copy_(made(values.astype(t.raw.dtype)))  # type: ignore[attr-defined, no-any-return]
+
+
 # --------------------------------------------------------------------------------------------------------- subclassed
 
 
@@ -295,7 +344,10 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor as an object of a subclass; gradients flow through."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"cls must be a type deriving from Tensor, but got {cls!r}")
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+            "inherits from Tensor."
+        )
     return retyped(call("alias", self), cls)
 
 

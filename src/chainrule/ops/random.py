@@ -24,7 +24,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Random, call, shape_of, sum_to
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
-from chainrule.core.shape import is_contiguous, memory_order
+from chainrule.core.shape import broadcast_shapes, is_contiguous, memory_order
 from chainrule.core.tensor import CPU, META, PLAIN, Tensor
 from chainrule.ops.create import check_options, creation, dtype_from, made, place, read_size, write_to
 from chainrule.ops.fill import check_target, quiet
@@ -450,8 +450,8 @@ bernoulli_of.vjp(input=lambda g: call("zeros_like", g))
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """1 with the probability at each place (or with probability `p` everywhere), else 0."""
     if p is None:
-        more = {} if out is None else {"out": out}
-        return bernoulli_of.public(input, generator=generator, **more)  # type: ignore[no-any-return]
+        drawn_ = bernoulli_of.public(input, generator=generator)
+        return drawn_ if out is None else write_to(out, drawn_.raw, "bernoulli")
     t = drawn("bernoulli", tuple(input.shape), input.dtype, input.device, (p,), generator)
     return t if out is None else write_to(out, t.raw, "bernoulli")
 
@@ -498,6 +498,7 @@ def normal_of(xp: Any, mean: Array | Number, std: Array | Number, *, generator: 
     """Normal numbers with a mean and a deviation for each place."""
     if is_meta(mean) or is_meta(std):
         return meta_empty(np.broadcast_shapes(np.shape(mean), np.shape(std)), (mean if is_meta(mean) else std).dtype)
+    broadcast_shapes(np.shape(mean), np.shape(std))
     return kernels.normal_each(engine_of(generator, "normal"), mean, std)
 
 

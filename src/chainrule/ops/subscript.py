@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.autograd.door import door
+from chainrule.autograd.door import door, has_overlap
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, sum_to
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
+from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.shape import expand_shape, select_index, slice_indices
@@ -139,6 +140,11 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         if values.size and indices.size:
             target[...] = xp.scatter.index_put(target, key, values, True)
         return
+    if not target.flags.c_contiguous and has_overlap(target):
+        warn_once(
+            "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            "This also applies to advanced indexing e.g. tensor[indices] = tensor"
+        )
     try:
         target[key] = values
     except IndexError as error:

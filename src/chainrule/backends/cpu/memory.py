@@ -40,6 +40,14 @@ def offset_of(raw: Any) -> int:
     return 0 if held is raw else (address(raw) - address(held)) // (raw.dtype.itemsize or 1)
 
 
+def overlaps(a: Any, b: Any) -> bool:
+    """Do two dense arrays share some memory?"""
+    if a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not (_is_dense(a) and _is_dense(b)):
+        return False
+    first, second = address(a), address(b)
+    return first < second + b.nbytes and second < first + a.nbytes
+
+
 def partly_overlap(a: Any, b: Any) -> bool:
     """Do two dense arrays share some memory without being the same view of it?"""
     if a is b or a.size == 0 or b.size == 0 or owner(a) is not owner(b):

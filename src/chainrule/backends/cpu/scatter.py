@@ -114,7 +114,7 @@ def _at_least_1d(x: Array, index: Array, dim: int) -> tuple[Array, Array, int]:
 
 def _require_rank(x: Array, index: Array, name: str) -> None:
     _require_integer(index, name)
-    if max(x.ndim, 1) != max(index.ndim, 1):
+    if index.size and max(x.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
 
 
@@ -130,6 +130,8 @@ def _fits(index: Shape, shape: Shape, dim: int) -> bool:
 def gather(x: Array, dim: int, index: Array) -> Array:
     """out[i][j][k] = x[index[i][j][k]][j][k] for dim = 0, and so on (`index` may be smaller than x)."""
     _require_rank(x, index, "gather")
+    if not index.size:
+        return np.empty(index.shape, x.dtype)
     rows, columns, dim = _at_least_1d(x, index, dim)
     if not _fits(columns.shape, rows.shape, dim):
         raise RuntimeError(
@@ -149,6 +151,8 @@ def _first_misfit(index: Shape, shape: Shape, dim: int) -> int:
 def _targets(x: Array, dim: int, index: Array, src: Array | None, name: str = "scatter") -> tuple[Array, Any]:
     """Where a scatter writes (flat offsets into x), and what: the part of `src` that `index` covers."""
     _require_rank(x, index, name)
+    if not index.size:
+        return np.empty(0, np.int64), None if src is None else src.reshape(-1)[:0]
     rows, columns, dim = _at_least_1d(x, index, dim)
     if index.size and not _fits(columns.shape, rows.shape, dim):
         raise RuntimeError(_scatter_misfit(x, dim, index, src))
@@ -273,6 +277,8 @@ def index_select(x: Array, dim: int, index: Array) -> Array:
     index = _vector(index, "index_select")
     rows = x.reshape(x.shape or (1,))
     dim %= rows.ndim
+    if index.size and not rows.shape[dim]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     _require_within_self(index, rows.shape[dim])
     out = (
         rows.take(index, axis=dim, mode="clip") if index.size else np.empty(_replaced(rows, dim, 0), x.dtype)
@@ -314,7 +320,7 @@ def index_add(x: Array, dim: int, index: Array, src: Array, alpha: complex = 1) 
     _require_slices(x, dim, index, src, "index_add", RuntimeError)
     _require_within_dim(index, (x.shape or (1,))[dim], dim)
     positions, values = _slices(x, dim, index, src)
-    return _accumulate(np.add, x, positions, values if alpha == 1 else values * x.dtype.type(alpha))
+    return _accumulate(np.add, x, positions, values if alpha == 1 else values * np.asarray(alpha).astype(x.dtype))
 
 
 def index_copy(x: Array, dim: int, index: Array, src: Array) -> Array:
