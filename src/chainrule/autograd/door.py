@@ -143,6 +143,8 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title))
     if out.shape != result.shape:
         out._resize_output(result.shape)
+    elif op.family.diagonal:
+        check_partial_overlap(out.raw, inputs)
     return out.copy_(result)
 
 
@@ -183,16 +185,11 @@ class Inplace:
         if op.write is not None:
             op.write(cpu, inputs, params)
             return
-        for other in inputs[1:]:
-            if isinstance(other, Tensor) and memory.partly_overlap(target, other.raw):
-                raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                    "memory location. Please clone() the tensor before performing the operation."
-                )
-        if op.check is not None:
-            op.check(inputs, params)
+        check_partial_overlap(target, inputs[1:])
         if op.family.diagonal:
             check_target(op, inputs, params)
+        if op.check is not None:
+            op.check(inputs, params)
         result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
         refuse_overlap(target)
@@ -205,6 +202,16 @@ class Inplace:
 def has_overlap(raw: Any) -> bool:
     """Do two elements of the array share memory? (Only expanded axes are looked for.)"""
     return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
+
+
+def check_partial_overlap(target: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse to write over an input, unless it is read where it is written."""
+    for t in inputs:
+        if isinstance(t, Tensor) and memory.partly_overlap(target, t.raw):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
 
 
 _KEEPS_DTYPE = frozenset(("same", "float", "integer", "native"))  # the result has the dtype the op computes in

@@ -43,7 +43,7 @@ def make_tensor(
     spread = noncontiguous and math.prod(size) > 1
     values = _drawn((*size[:-1], 2 * size[-1]) if spread else size, dtype, *_bounds(dtype, low, high))
     if exclude_zero:
-        values[values == 0] = 1 if dtype.category < dtypes.FLOAT else np.finfo(np.float32).tiny
+        values = np.where(values == 0, 1 if dtype.category < dtypes.FLOAT else np.finfo(np.float32).tiny, values)
     made = PUBLIC["f"]["tensor"](values, dtype=dtype, device=device)
     made = made[..., ::2] if spread else made
     made = made if memory_format is None else made.clone(memory_format=memory_format)
