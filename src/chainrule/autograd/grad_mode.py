@@ -137,11 +137,8 @@ class _Switch(Mode):
         put(self._before)
         return super().__call__(fn)
 
-    def __str__(self) -> str:
-        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self._mode})"
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mode={self._mode})"
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self._mode})"
 
 
 class set_grad_enabled(_Switch):

@@ -53,10 +53,7 @@ class SavedTensor:
     detached: bool  # was the input without history when it was saved?
 
     def __init__(self) -> None:
-        raise RuntimeError(
-            "Trying to create a SavedTensor object from Python is forbidden unless the pack and unpack hooks are given by "
-            "torch.autograd.graph.saved_tensors_hooks"
-        )
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @property
     def data(self) -> Any:
