@@ -1,0 +1,143 @@
+"""The engine as its users meet it: errors that teach, deep graphs, passes inside passes, many threads, no garbage."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+import chainrule as ch
+from chainrule.autograd import Function
+
+
+def leaf(*values: float) -> Any:
+    return ch.tensor(list(values), requires_grad=True)
+
+
+def test_a_long_chain_is_walked_and_freed_without_recursion() -> None:
+    x = ch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(50_000):
+        y = y * 1.0
+    y.backward()
+    assert x.grad.item() == 1.0
+    del y
+
+
+def test_thousands_of_passes_inside_each_other() -> None:
+    class Nested(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.depth = x.item()
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if ctx.depth > 0:
+                with ch.enable_grad():
+                    inner = ch.tensor(ctx.depth - 1, requires_grad=True)
+                    Nested.apply(inner).backward()
+            return g
+
+    x = ch.tensor(2000.0, requires_grad=True)
+    Nested.apply(x).backward()
+    assert x.grad.item() == 1.0
+
+
+def test_many_threads_may_pull_through_one_graph() -> None:
+    x = leaf(1.0)
+    y = (x * 2).exp().sum()
+    threads = [threading.Thread(target=lambda: y.backward(retain_graph=True)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    (once,) = ch.autograd.grad(y, x)
+    assert x.grad.item() == pytest.approx(8 * once.item())
+
+
+def test_graphs_die_without_the_collector() -> None:
+    gc.disable()
+    try:
+        y = (leaf(1.0) * 2).exp()
+        node = weakref.ref(y.grad_fn)
+        y.sum().backward()
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+def test_the_mode_outlives_an_interrupt() -> None:
+    x = leaf(1.0)
+    y = x * 2
+
+    def interrupt(g: Any) -> None:
+        raise KeyboardInterrupt
+
+    y.register_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        y.sum().backward()
+    assert ch.is_grad_enabled()
+    (x * 3).sum().backward()
+    assert x.grad.item() == 3.0
+
+
+def test_a_second_backward_names_what_was_shared_and_who_freed_it() -> None:
+    y = leaf(1.0).exp()
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match=r"(?s)second time.*shared: .*ExpBackward0.*test_engine.*freed: .*test_engine"):
+        y.sum().backward()
+
+
+def test_a_changed_value_names_who_saved_and_who_changed_it() -> None:
+    y = leaf(1.0).exp()
+    z = y * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"(?s)output 0 of Add, is at version 1.*saved: .*MulBackward0.*changed: .*add_.*fix:"):
+        z.sum().backward()
+
+
+def test_a_cut_path_names_the_cut() -> None:
+    with ch.no_grad():
+        y = leaf(1.0) * 2
+    with pytest.raises(RuntimeError, match=r"(?s)does not require grad.*cut by no_grad.*test_engine"):
+        (y * 3).sum().backward()
+
+
+def test_only_what_leads_to_the_inputs_is_visited() -> None:
+    class Never(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise AssertionError("visited")
+
+    x, y = leaf(1.0), leaf(2.0)
+    out = (Never.apply(x) + y).sum()
+    (g,) = ch.autograd.grad(out, y, retain_graph=True)
+    assert g.item() == 1.0
+    out.backward(inputs=[y])
+    assert y.grad.item() == 1.0
+
+
+def test_gradients_accumulate_in_place() -> None:
+    x = leaf(1.0)
+    (x * 2).sum().backward()
+    held = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is held
+    assert held.item() == 5.0
+
+
+def test_grad_dtype_decides_what_a_leaf_gets() -> None:
+    for asked, want in ((None, ch.float32), (ch.float16, ch.float16)):
+        x = leaf(1.0)
+        x.grad_dtype = asked
+        (x * 2).sum().backward()
+        assert x.grad.dtype is want

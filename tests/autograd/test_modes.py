@@ -1,0 +1,131 @@
+"""Modes: recording, inference, anomaly, forward."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import chainrule as ch
+from chainrule.autograd import forward_ad as ad
+
+on = ch.is_grad_enabled
+
+
+def leaf(*values: float) -> Any:
+    return ch.tensor(list(values), requires_grad=True)
+
+
+def test_modes_nest_and_restore_what_they_changed() -> None:
+    with ch.no_grad():
+        with ch.enable_grad():
+            assert on()
+        assert not on()
+    assert on()
+
+
+def test_a_switch_is_a_function_a_block_and_a_decorator() -> None:
+    ch.set_grad_enabled(False)
+    assert not on()
+    ch.set_grad_enabled(True)
+    with ch.set_grad_enabled(False):
+        assert not on()
+
+    @ch.set_grad_enabled(False)
+    def off() -> bool:
+        return on()
+
+    assert on()
+    assert not off()
+
+
+def test_a_generator_is_in_the_mode_only_while_it_runs() -> None:
+    @ch.no_grad()
+    def inside() -> Iterator[bool]:
+        yield on()
+        yield on()
+
+    for was_on in inside():
+        assert not was_on
+        assert on()
+
+
+def test_decorating_a_class_is_deprecated() -> None:
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @ch.no_grad()
+        class Made:
+            def __init__(self) -> None:
+                self.on = on()
+
+    assert not Made().on
+
+
+def test_inference_tensors() -> None:
+    w = leaf(1.0)
+    with ch.inference_mode():
+        made = ch.ones(1)
+        made.add_(1)
+    assert made.is_inference()
+    for refused in (lambda: made.add_(1), lambda: made * w, lambda: made.requires_grad_(), lambda: made._version):
+        with pytest.raises(RuntimeError):
+            refused()
+    assert (made.clone() * w).requires_grad
+
+
+def test_anomaly_mode_names_the_nan_and_the_forward_line() -> None:
+    x = leaf(0.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with ch.autograd.detect_anomaly():
+            y = (x * 0).sqrt() * 0
+            with pytest.raises(RuntimeError, match=r"'SqrtBackward0' returned nan values in its 0th output"):
+                y.sum().backward()
+    assert any("test_modes.py" in str(w.message) for w in seen)
+
+
+def test_dual_numbers() -> None:
+    with ad.dual_level():
+        x = ad.make_dual(ch.tensor([1.0, 2.0]), ch.tensor([3.0, 4.0]))
+        value, tangent = ad.unpack_dual((x * x).sum())
+        assert (value.item(), tangent.item()) == (5.0, 22.0)
+        with pytest.raises(RuntimeError, match="Nested forward mode AD"):
+            ad.enter_dual_level()
+    assert ad.unpack_dual(x).tangent is None
+
+
+def test_forward_over_reverse() -> None:
+    x = leaf(1.0, 2.0)
+    with ad.dual_level():
+        d = ad.make_dual(x, ch.ones(2))
+        (g,) = ch.autograd.grad(d.exp().sum(), d, create_graph=True)
+        assert ad.unpack_dual(g).tangent.tolist() == pytest.approx(x.exp().tolist())
+
+
+def test_dual_levels_inside_a_transform() -> None:
+    def push(t: Any) -> Any:
+        with ad.dual_level():
+            return ad.unpack_dual(ad.make_dual(ch.tensor([1.0, 2.0]), t).exp()).tangent
+
+    rows = ch.vmap(push)(ch.eye(2))
+    assert rows.diagonal().tolist() == pytest.approx(ch.tensor([1.0, 2.0]).exp().tolist())
+
+
+def test_variable_is_what_a_tensor_was_once_called() -> None:
+    t = ch.ones(2)
+    assert isinstance(t, ch.autograd.Variable)
+    v = ch.autograd.Variable(t, requires_grad=True)
+    assert v.requires_grad
+    assert not t.requires_grad
+
+
+def test_profiled_blocks() -> None:
+    with ch.autograd.profiler.profile() as p:
+        for _ in range(2):
+            with ch.autograd.profiler.record_function("step"):
+                pass
+    (event,) = p.key_averages()
+    assert (event.key, event.count) == ("step", 2)
+    assert "step" in p.key_averages().table()
