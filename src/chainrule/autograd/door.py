@@ -135,6 +135,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    op.family.check_out(op, result, out, inputs)
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"

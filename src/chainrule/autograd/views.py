@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.node import SINK, Freed, Node, accumulator, hooks_of, tick
+from chainrule.autograd.node import Freed, Node, Sink, accumulator, hooks_of, sink, tick
 from chainrule.autograd.saved import freed
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here, swapped
@@ -156,8 +156,9 @@ def refresh(t: Tensor, asked: bool = False) -> None:
     v, store = t.viewed, t.store
     if v is None or store is None:
         return
-    if v.base.edge is None and (t.edge is None or t.edge is SINK):
-        t.edge = None
+    if v.base.edge is None and (t.edge is None or t.edge.__class__ is Sink or t.edge is LEAF):
+        if t.edge.__class__ is Sink:
+            t.edge = None
         return
     if v.version != store.version:
         if v.kind != ViewKind.DEFAULT:
@@ -166,7 +167,7 @@ def refresh(t: Tensor, asked: bool = False) -> None:
             forbid(t, "accessed")
         derive(t)
     elif t.edge is None and t.dtype.category >= FLOAT:
-        t.edge = SINK  # made in no_grad, or before the base wanted a gradient
+        t.edge = sink()  # made in no_grad, or before the base wanted a gradient
 
 
 def derive(t: Tensor) -> None:
@@ -222,7 +223,7 @@ def _origin(t: Tensor, v: View) -> tuple[str, str]:
     """What a view is, for a message: which output of which function, or in which mode it was made."""
     edge = t.edge
     maker, index = (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
-    known = isinstance(maker, Node) and maker is not SINK
+    known = isinstance(maker, Node) and maker.__class__ is not Sink
     title = maker.name().removesuffix("0").removesuffix("Backward").replace("Backward", "") if known else ""
     output = f"Output {index} of {title} is a view"
     if known and v.kind not in (ViewKind.NO_GRAD, ViewKind.INFERENCE):

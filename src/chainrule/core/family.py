@@ -60,6 +60,9 @@ class Family:
             return op.meta(raws, params)
         return op.run(xp, raws, params)
 
+    def check_out(self, op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
+        """Refuse an `out=` that the kind of op does not take."""
+
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
         """A cotangent in the shape and dtype of its input."""
         return cast(g, dtype)

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
+from chainrule.core.dtype import can_cast
 from chainrule.core.family import Family, call, common_dtype, shape_of
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite, spell
@@ -32,6 +34,17 @@ class Joining(Family):
             return tuple([t.raw for t in inputs])
         want = common_dtype(tuple(inputs)).numpy
         return tuple([t.raw.astype(want) for t in inputs])
+
+    def check_out(self, op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
+        if not can_cast(result.dtype, out.dtype):
+            raise TypeError(
+                f"torch.{op.name}(): input types can't be cast to the desired output type {out.dtype.title}"
+            )
+        if memory.has_overlap(out.raw) or any(memory.overlap(out.raw, t.raw) for t in inputs):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
 
     def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
         if "dim" not in params:

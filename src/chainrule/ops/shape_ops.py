@@ -20,7 +20,7 @@ from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 from chainrule.ops.join import spread, stack
 from chainrule.ops.views import (
-    clone, diagonal, expand, flatten, geometry, one_of, place_diagonal, read_ints, reshape, select, slice_view,
+    check_bounds, clone, diagonal, expand, flatten, geometry, one_of, place_diagonal, read_ints, reshape, select, slice_view,
     unsqueeze, view_op,
 )  # fmt: skip
 
@@ -290,6 +290,8 @@ def _indices(title: str, row: int, col: int, offset: int, options: dict[str, Any
             raise RuntimeError(f"{name} must be non-negative, got{n}")
     found = np.tril_indices(row, offset, col) if title == "tril" else np.triu_indices(row, offset, col)
     kind = options.pop("dtype", None) or dtypes.int64
+    if kind is not dtypes.int64 and kind is not dtypes.int32:
+        raise RuntimeError(f'"{title}" not implemented for \'{kind.title}\'')
     return call("tensor", np.stack(found), dtype=kind, **options)  # type: ignore[no-any-return]
 
 
@@ -472,6 +474,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     origin = geometry(input)
     shape, steps = read_ints("as_strided_scatter", "size", (size,)), read_ints("as_strided_scatter", "stride", (stride,))
     first = origin[2] if storage_offset is None else storage_offset
+    check_bounds(input, shape, steps, first)
     return _as_strided_scatter(input, src, size=shape, stride=steps, offset=first, origin=origin)  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chainrule.autograd.door import write_out
 from chainrule.core.layout import contiguous_format
 from chainrule.core.public import composite
 from chainrule.core.tensor import Tensor
@@ -25,7 +26,7 @@ _VIEWS: dict[str, Callable[..., Any]] = {
 
 def _copied(part: Tensor, out: Any) -> Tensor:
     fresh: Tensor = clone.public(part, memory_format=contiguous_format)
-    return fresh if out is None else out.resize_(tuple(fresh.shape)).copy_(fresh)  # type: ignore[no-any-return]
+    return fresh if out is None else write_out(clone.op, fresh, out, (part,))  # type: ignore[no-any-return]
 
 
 def _declare(name: str, view: Callable[..., Any]) -> None:

@@ -24,6 +24,9 @@ def _turn(t: Tensor, name: str, view: Callable[..., Tensor], args: Any, named: A
         return t
     t.raw = out.raw
     touch(t, name)
+    if out.extra is not None and out.extra.tangent is not None:
+        t.extra = t.extra or Extra()
+        t.extra.tangent = out.extra.tangent
     if t.viewed is not None and out.viewed is not None:
         t.viewed.chain = out.viewed.chain
         if recording:

@@ -24,7 +24,7 @@ from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import PLAIN, Tensor
 
 __all__ = [
-    "alias_view", "as_strided", "clone", "contiguous", "detach", "diagonal", "expand", "flatten", "movedim", "narrow",
+    "alias_view", "as_strided", "check_bounds", "clone", "contiguous", "detach", "diagonal", "expand", "flatten", "movedim", "narrow",
     "permute", "place", "read_ints", "reshape", "select", "slice_view", "split", "split_with_sizes", "squeeze", "squeeze_dim",
     "squeeze_dims", "transpose", "unbind", "unsafe_view", "unsqueeze", "view_op",
 ]  # fmt: skip
@@ -517,8 +517,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     target = _moved("destination", destination, rank)
     if len(origin) != len(target):
         raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({list(origin)} dims) should contain the same number of dims as destination ({list(target)} dims)"
+            f"movedim: Invalid source or destination dims: source ({_shown(source)} dims) should contain the same number of "
+            f"dims as destination ({_shown(destination)} dims)"
         )
     if not rank:
         return alias_view.public(input)  # type: ignore[no-any-return]
@@ -530,9 +530,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def _moved(name: str, dims: Any, rank: int) -> Shape:
     axes = tuple([normalize_dim(d, rank) for d in read_ints("movedim", name, dims if isinstance(dims, tuple) else (dims,))])
     if len(set(axes)) != len(axes):
-        listed = [dims] if isinstance(dims, int) else list(dims)
-        raise RuntimeError(f"movedim: repeated dim in `{name}` ({listed})")
+        raise RuntimeError(f"movedim: repeated dim in `{name}` ({_shown(dims)})")
     return axes
+
+
+def _shown(dims: Any) -> list[int]:
+    return [dims] if isinstance(dims, int) else list(dims)
 
 
 spell("moveaxis", movedim, "fm")
@@ -654,7 +657,7 @@ slice_view.vjp(
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements of the axis `dim`, from `start` on."""
     if isinstance(start, Tensor):
-        if start.ndim or start.dtype.is_floating_point or start.dtype.is_complex:
+        if start.ndim or start.dtype.is_floating_point or start.dtype.is_complex or start.dtype.title == "Bool":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = start.item()  # type: ignore[attr-defined]
     if not input.ndim:
@@ -935,6 +938,8 @@ def _tensor_points(where: Any) -> Any:
 def _along(title: str, least: int, input: Tensor, where: Any, dim: int) -> tuple[Tensor, ...]:
     if input.ndim < least:
         raise RuntimeError(f"torch.{title} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+    if isinstance(where, (str, float)):
+        raise TypeError(f"{title}() received an invalid combination of arguments. Got ({type(where).__name__})")
     if isinstance(where, int) and (where <= 0 or input.shape[dim] % where):
         raise RuntimeError(
             f"torch.{title} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is "
@@ -1114,7 +1119,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
     origin = geometry(input)
     first = origin[2] if storage_offset is None else as_int("as_strided", "storage_offset", 3, storage_offset)
     check_strided(shape, steps, first)
-    _check_bounds(input, shape, steps, first)
+    check_bounds(input, shape, steps, first)
     out: Tensor = as_strided_op.public(input, size=shape, stride=steps, storage_offset=first, origin=origin)
     v = out.viewed
     if v is not None and len(v.chain) > 1:  # one step from the base: in between lies nothing that as_strided would see
@@ -1133,7 +1138,7 @@ def check_strided(shape: Shape, steps: Shape, first: int) -> None:
         raise RuntimeError(f"Tensor: invalid storage offset {first}")
 
 
-def _check_bounds(input: Any, shape: Shape, steps: Shape, first: int) -> None:
+def check_bounds(input: Any, shape: Shape, steps: Shape, first: int) -> None:
     raw = input
     while isinstance(raw, Tensor):
         raw = raw.raw

@@ -14,7 +14,7 @@ from chainrule.core.shape import contiguous_strides
 from chainrule.core.shape import is_non_overlapping_and_dense
 
 __all__ = [
-    "address", "as_strided", "element_strides", "offset_of", "owner", "partly_overlap", "place", "relaid", "strided", "take",
+    "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "owner", "partly_overlap", "place", "relaid", "strided", "take",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -48,9 +48,24 @@ def overlaps(a: Any, b: Any) -> bool:
     return first < second + b.nbytes and second < first + a.nbytes
 
 
+def has_overlap(raw: Any) -> bool:
+    """Do two elements of the array share memory? Only expanded axes are looked for."""
+    return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Are the arrays the same, or may they share memory?"""
+    return a is b or (_is_real(a, b) and bool(np.may_share_memory(a, b)))
+
+
+def _is_real(a: Any, b: Any) -> bool:
+    """Arrays without elements (backends.meta) all lie over the same untouched memory."""
+    return a.__class__ is np.ndarray and b.__class__ is np.ndarray
+
+
 def partly_overlap(a: Any, b: Any) -> bool:
     """Do two dense arrays share some memory without being the same view of it?"""
-    if a is b or a.size == 0 or b.size == 0 or owner(a) is not owner(b):
+    if a is b or a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not _is_real(a, b):
         return False
     if not (_is_dense(a) and _is_dense(b)):
         return False
