@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.engine import Wanted, run
-from chainrule.autograd.node import SINK, AccumulateGrad, Freed, Node, accumulator, sink
+from chainrule.autograd.node import Freed, Node, Sink, accumulator, sink
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
@@ -24,9 +24,10 @@ __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
 Tensors = Any  # a tensor, a GradientEdge, or a sequence of them
 
 _CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
-    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
-    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+    "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
+    "avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to "
+    "None after use to break the cycle and avoid the leak."
 )
 
 
@@ -41,8 +42,8 @@ def backward(
     """Compute the gradients of `tensors` with respect to the leaves and add them to their `.grad`."""
     if here().stack:
         raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
-            "instead or call backward() outside of functorch transforms."
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
         )
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
@@ -61,7 +62,8 @@ def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
     if grad_tensors is None:
         return grad_variables
     raise RuntimeError(
-        "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+        "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+        "use `grad_tensors`."
     )
 
 
@@ -70,8 +72,8 @@ def _chosen(inputs: Any, name: str) -> list[Any]:
     if isinstance(inputs, Mapping):
         if type(inputs) is not dict:
             raise TypeError(
-                f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. Other Mapping types are not "
-                "supported."
+                f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. Other Mapping "
+                "types are not supported."
             )
         inputs = inputs.values()
     found = _sequence(inputs)
@@ -142,7 +144,7 @@ def _starts(roots: list[Any], gs: list[Any], batched: bool = False) -> list[tupl
             raise AssertionError(f"Expected output to be a torch.Tensor, not {type(t).__name__}")
         _check_implicit(t) if g is None else _check_cotangent(t, g, at, batched)
         edge = gradient_edge(t)
-        if edge is None or edge is SINK:
+        if edge is None or edge.__class__ is Sink:
             _no_gradient(t, at)
         starts.append((edge, t, g))
     return starts
@@ -174,19 +176,21 @@ def _check_cotangent(t: Any, g: Any, at: int, batched: bool) -> None:
     shape, dtype = facts
     if batched and tuple(g.shape)[1:] != shape:
         raise RuntimeError(
-            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes "
-            "of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-            f"grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {Size(shape)}. If you only want some "
-            "tensors in `grad_output` to be considered batched, consider using vmap."
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+            "dimension. The sizes of the remaining dimensions are expected to match the shape of "
+            f"corresponding output, but a mismatch was detected: grad_output[{at}] has a shape of {g.shape} "
+            f"and output[{at}] has a shape of {Size(shape)}. If you only want some tensors in `grad_output` "
+            "to be considered batched, consider using vmap."
         )
     if not batched and tuple(g.shape) != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {Size(shape)}."
+            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of "
+            f"{Size(shape)}."
         )
     if dtype.is_complex != g.dtype.is_complex:
         raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {dtype}."
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch "
+            f"in dtype: grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {dtype}."
         )
 
 
@@ -259,8 +263,8 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     if not only_inputs:
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
-            "the graph, please use torch.autograd.backward.",
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+            "gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,
         )
@@ -296,7 +300,7 @@ def _target_edge(t: Any) -> Any:
     edge = gradient_edge(t)
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return sink() if edge is SINK else edge
+    return sink() if edge.__class__ is Sink else edge
 
 
 def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
@@ -304,8 +308,8 @@ def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
         if allow_unused:
             return None
         raise RuntimeError(
-            f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set allow_unused=True if this "
-            "is the desired behavior."
+            f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
         )
     return g if tensors else fresh(np.asarray(g))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
-from chainrule.autograd.node import SINK, Node, accumulator, node_of
+from chainrule.autograd.node import Node, Sink, accumulator, node_of
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
@@ -124,7 +124,7 @@ def _set_edges(node: Node, outs: list[Tensor]) -> None:
 def wants_grad(t: Tensor) -> bool:
     """Does a gradient flow to `t`? A view without history of its own says what its base says."""
     edge, v = t.edge, t.viewed
-    if v is None or (edge is not None and edge is not SINK):
+    if v is None or (edge is not None and edge.__class__ is not Sink):
         return edge is not None
     return v.base.edge is not None and t.dtype.category >= FLOAT
 

@@ -17,15 +17,15 @@ from weakref import ref
 
 import numpy as np
 
+from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
+from chainrule.autograd.versions import touch
 from chainrule.core.ambient import put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
-from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
-from chainrule.autograd.versions import touch
 
 __all__ = [
-    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "SINK", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
+    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__
@@ -104,7 +104,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where the cotangents go: (node, which of its outputs) for each input."""
-        kept = (None if e is SINK else e for e in self.edges)
+        kept = (None if e.__class__ is Sink else e for e in self.edges)
         real = tuple((node_of(e), e.index if e.__class__ is Port else 0) for e in kept)
         return real + ((None, 0),) * self.absent
 
@@ -225,8 +225,6 @@ def sink() -> Sink:
     node.lasti, node.key = 0, tick()
     return node
 
-
-SINK = sink()  # the edge of all such views; it is older than every other node
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:

@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
-from chainrule.autograd.node import ANY_DTYPE, SINK, Node, accumulator, hooks_of, node_of
+from chainrule.autograd.node import ANY_DTYPE, Node, Sink, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import here
@@ -35,7 +35,7 @@ def _edge(t: Tensor) -> Any:
 def _requires_grad(t: Tensor) -> bool:
     """Will operations on this tensor be recorded? A view without history of its own says what its base says."""
     edge, v = t.edge, t.viewed
-    if v is None or (edge is not None and edge is not SINK):
+    if v is None or (edge is not None and edge.__class__ is not Sink):
         return edge is not None
     return v.base.edge is not None and t.dtype.category >= FLOAT
 
@@ -80,14 +80,14 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def is_leaf(self: Tensor) -> bool:
     """Was it made by the user, not by a recorded operation?"""
     edge = _edge(self)
-    return edge is None or edge is LEAF or edge is SINK
+    return edge is None or edge is LEAF or edge.__class__ is Sink
 
 
 @_property
 def grad_fn(self: Tensor) -> Node | None:
     """The node that recorded this tensor's making; None for leaves."""
     edge = _edge(self)
-    return None if edge is None or edge is LEAF or edge is SINK else node_of(edge)
+    return None if edge is None or edge is LEAF or edge.__class__ is Sink else node_of(edge)
 
 
 @_property
@@ -100,7 +100,7 @@ def output_nr(self: Tensor) -> int:
 def _grad(t: Tensor) -> Tensor | None:
     """The accumulated gradient of a leaf (or of a tensor whose `retain_grad` was called)."""
     extra = t.extra
-    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF and t.edge is not SINK:
+    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF and t.edge.__class__ is not Sink:
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -221,7 +221,7 @@ def retain_grad(self: Tensor) -> None:
     if edge is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     extra = self.extra = self.extra or Extra()
-    if edge is LEAF or edge is SINK or extra.retained:
+    if edge is LEAF or edge.__class__ is Sink or extra.retained:
         return
     extra.retained = True
     hooks_of(node_of(edge)).retain[edge.index if edge.__class__ is Port else 0] = ref(self)
@@ -239,7 +239,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     edge = _edge(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if edge is not LEAF and edge is not SINK:
+    if edge is not LEAF and edge.__class__ is not Sink:
         tables = hooks_of(node_of(edge)).tensor
         return add_hook(tables.setdefault(edge.index if edge.__class__ is Port else 0, HookTable()), hook)
     extra = self.extra = self.extra or Extra()

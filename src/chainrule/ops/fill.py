@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.door import Inplace, door, has_overlap
+from chainrule.autograd.door import Inplace, door, has_overlap, refuse_overlap
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
@@ -49,6 +49,16 @@ def check_target(raw: Any) -> None:
         raise RuntimeError(_OVERLAP)
 
 
+def check_apart(target: Any, others: tuple[Any, ...]) -> None:
+    """Refuse to write over what is read."""
+    for t in others:
+        if isinstance(t, Tensor) and memory.overlaps(t.raw, target):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
+
+
 def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
     """Values into an array of any other dtype; `overlaps`: where its elements share memory all get the same value."""
     if is_meta(target):
@@ -75,6 +85,7 @@ def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
 
 def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, source = inputs[0].raw, inputs[1].raw
+    refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
