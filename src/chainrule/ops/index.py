@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.autograd.door import has_overlap
-from chainrule.backends.cpu import memory
+from chainrule.autograd.door import check_fits, has_overlap
 from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
@@ -21,7 +20,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import META, Tensor
-from chainrule.ops.fill import check_target
+from chainrule.ops.fill import check_apart, check_target
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
@@ -203,13 +202,9 @@ def _writer(op: Any) -> Any:
 
     def write(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         target = inputs[0].raw
-        for t in inputs[1:]:
-            if isinstance(t, Tensor) and memory.overlaps(t.raw, target):
-                raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                    "memory location. Please clone() the tensor before performing the operation."
-                )
+        check_apart(target, inputs[1:])
         result = op.family.compute(xp, op, inputs, params)
+        check_fits(op, inputs[0], result)
         if op.name == "index_fill" and not target.flags.c_contiguous and has_overlap(target):
             warn_once(
                 "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "

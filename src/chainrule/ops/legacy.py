@@ -66,6 +66,8 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
 
 def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
     if isinstance(data, TypedStorage):
+        if data.dtype is not dtype:
+            raise RuntimeError(f"expected a storage of {dtype.title}, but got one of {data.dtype.title}")
         return made(np.empty(0, dtype.numpy)).set_(data)  # type: ignore[attr-defined, no-any-return]
     if isinstance(data, Size):
         return made(np.empty(tuple(data), dtype.numpy))

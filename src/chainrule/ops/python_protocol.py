@@ -16,6 +16,7 @@ from chainrule.core.dtype import bool_
 from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
 from chainrule.core.public import method, spell
+from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import CPU, LEAF, Tensor
 from chainrule.ops.create import imported, made, shared
 from chainrule.ops.storage import TypedStorage, UntypedStorage
@@ -276,18 +277,10 @@ def _copied(raw: Any, memo: dict[int, Any]) -> Any:
     if raw.__class__ is not np.ndarray:
         return raw.copy("K")
     held = memory.owner(raw)
+    whole = copy.deepcopy(held, memo)
     if held is raw:
-        return raw.copy("K") if raw.ndim == 0 else _remembered(raw, memo)
-    whole = _remembered(held, memo)
-    start = memory.address(raw) - memory.address(held)
-    return np.ndarray(raw.shape, raw.dtype, whole, start, raw.strides)
-
-
-def _remembered(held: Any, memo: dict[int, Any]) -> Any:
-    known = memo.get(id(held))
-    if known is None:
-        known = memo[id(held)] = (held, held.copy("K"))
-    return known[1]
+        return whole
+    return np.ndarray(raw.shape, raw.dtype, whole, memory.address(raw) - memory.address(held), raw.strides)
 
 
 def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
@@ -332,8 +325,13 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 def _applied(t: Tensor, fn: Any, *others: Tensor) -> Tensor:
     if t.requires_grad or any(o.requires_grad for o in others):  # type: ignore[attr-defined]
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    for x in others:
+        if broadcast_shapes(tuple(t.shape), tuple(x.shape)) != tuple(t.shape):
+            raise RuntimeError(f"output with shape {list(t.shape)} doesn't match the broadcast shape of the inputs")
     columns = [np.broadcast_to(concrete(x, "tolist"), t.raw.shape).ravel().tolist() for x in (t, *others)]
     values = np.array([fn(*row) for row in zip(*columns)]).reshape(t.raw.shape)
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"apply_(): the function must return numbers, not {values.dtype.type.__name__}")
     return t.copy_(made(values.astype(t.raw.dtype)))  # type: ignore[attr-defined, no-any-return]
 
 

@@ -25,7 +25,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.shape import expand_shape, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
-from chainrule.ops.fill import copy_, fill_, inplace_form
+from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form
 from chainrule.ops.views import alias_view, select, slice_view, unsqueeze
 
 __all__ = ["index", "index_put", "index_sum", "read_indices"]
@@ -134,6 +134,7 @@ def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, indices, values = (t.raw for t in inputs)
+    check_apart(target, inputs[1:])
     key = _at(indices, params["dims"])
     _check_values(target, key, values)
     if params["accumulate"]:

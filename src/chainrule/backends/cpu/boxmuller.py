@@ -173,7 +173,7 @@ def fused(a: Floats64, b: float, c: float) -> Floats64:
     """
     if b == 1:
         return a + c
-    if c == 0:
+    if c == 0 or not (math.isfinite(b) and math.isfinite(c)):
         return a * b + c
     product, product_error = _two_product(a, b)
     low, low_error = _two_sum(product_error, c)
