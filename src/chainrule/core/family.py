@@ -20,7 +20,7 @@ from chainrule.core.tensor import Tensor
 
 __all__ = [
     "Alias", "Contraction", "Creation", "Elementwise", "Family", "Fused", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
-    "call", "contraction", "elementwise", "fused", "general", "indexing", "random", "reduction", "scan", "sharing", "view",
+    "call", "contraction", "elementwise", "fused", "general", "indexing", "random", "reduction", "scan", "sharing", "spread", "view",
 ]  # fmt: skip
 
 
@@ -246,6 +246,13 @@ def front(v: Any, rank: int) -> Any:
     """[B, *s] -> [B, 1, ..., 1, *s], so that s lines up with partners of that rank."""
     b, *s = shape_of(v)
     return v if len(s) == rank else call("view", v, shape=(b, *(1,) * (rank - len(s)), *s))
+
+
+def spread(v: Any, batch: bool, size: int) -> Any:
+    """A value with a batch axis in front: if it has none, the same for every example."""
+    if batch or not isinstance(v, Tensor):
+        return v
+    return call("expand", call("unsqueeze", v, dim=0), size=(size, *v.shape))
 
 
 class Reduction(Family):

@@ -368,7 +368,14 @@ def _halved(input: Any, dim: int) -> int:
     return at
 
 
-@general(samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]), check=floats_only("glu_cpu"), spelled="n")
+def _batch_glu(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    rank = values[0].ndim - 1
+    return glu.public(values[0], 1 + normalize_dim(params["dim"], rank)) if rank else None
+
+
+@general(
+    samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]), check=floats_only("glu_cpu"), spelled="n", vmap=_batch_glu
+)
 def glu(xp: Any, input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""
     a, b = _halves(widened(input), _halved(input, dim))
@@ -551,20 +558,20 @@ def _threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fa
     """x where it is above the threshold, else `value`."""
     return _form(_THRESHOLD, inplace)(input, threshold, value)  # type: ignore[no-any-return]
 
-
+  # type: ignore[no-any-return]
 _THRESHOLD = threshold
 
 
 @composite(spelled="n")
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
-    return input / (call("abs", input) + 1)  # type: ignore[operator, no-any-return]
+    """x / (1 + |x|)."""  # type: ignore[no-any-return]
+    return input / (call("abs", input) + 1)
 
 
 @composite(spelled="n")
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
-    return input - tanh.public(input)  # type: ignore[operator, no-any-return]
+    return input - tanh.public(input)
 
 
 alias(sigmoid, "sigmoid", spelled="n")

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import bool_
-from chainrule.core.family import call, fused, scan
+from chainrule.core.family import call, fused, scan, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -71,13 +71,19 @@ def _meta(raws: Any, params: dict[str, Any]) -> Any:
     return hollow((*rows, value.shape[-1]), query.dtype), hollow((*rows, key.shape[-2]), query.dtype)
 
 
+def _joined_mask(mask: Any, batch: bool, size: int, lead: tuple[int, ...]) -> Any:
+    """A mask that still fits when the batch has joined the first axis."""
+    if mask is None or (not batch and (mask.ndim <= len(lead) or mask.shape[0] == 1)):
+        return mask
+    mask = spread(mask, batch, size)
+    mask = mask.reshape((size, *(1,) * (len(lead) + 2 - mask.ndim), *mask.shape[1:]))
+    return mask.expand((size, lead[0], *mask.shape[2:])).flatten(0, 1)
+
+
 def _vmap_attention(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """The batch joins the batch axis."""
-    if not all(batched[:3]) or batched[3]:
-        return None
-    q, k, v, mask = values
-    if mask is not None and mask.ndim == 4 and mask.shape[0] != 1:
-        return None
+    q, k, v = (spread(t, b, size) for t, b in zip(values[:3], batched[:3]))
+    mask = _joined_mask(values[3], batched[3], size, tuple(q.shape[1:-1]))
     outs = flash(*(t.flatten(0, 1) for t in (q, k, v)), mask, **params)
     return tuple(t.unflatten(0, tuple(q.shape[:2])) for t in outs)
 

@@ -13,7 +13,7 @@ from typing import Any
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
-from chainrule.core.family import call, general, shape_of
+from chainrule.core.family import call, general, shape_of, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -64,7 +64,10 @@ def _vmap(values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params:
         out = convolution(input.flatten(0, 1), weight, bias, **params)
         return out.unflatten(0, (size, input.shape[1]))
     if not weight_batch:
-        return None
+        out = convolution(input.flatten(0, 1) if in_batch else input, weight, None, **params)
+        out = out.unflatten(0, (size, -1)) if in_batch else out.unsqueeze(0)
+        shift = bias.view(size, 1, -1, *(1,) * (out.ndim - 3)) if bias_batch else bias.view(-1, *(1,) * (out.ndim - 3))
+        return out + shift
     images = input.transpose(0, 1).flatten(1, 2) if in_batch else input.repeat(1, size, *(1,) * (input.ndim - 2))
     joined = {**params, "groups": params["groups"] * size}
     out = convolution(images, weight.flatten(0, 1), bias.flatten() if bias_batch else None, **joined)
@@ -154,8 +157,16 @@ _weight_samples = samples(
 )
 
 
+def _vmap_weight(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """A batch of kernels, as groups."""
+    output, input = (spread(v, b, size).transpose(0, 1).flatten(1, 2) for v, b in zip(values, batched))
+    first, *rest = params["shape"]
+    joined = {**params, "shape": (size * first, *rest), "groups": params["groups"] * size}
+    return convolution_weight.op.call((output, input), joined).unflatten(0, (size, first))
+
+
 @general(
-    spelled="", node="ConvolutionBackward", samples=_weight_samples,
+    spelled="", node="ConvolutionBackward", samples=_weight_samples, vmap=_vmap_weight,
     meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
 )  # fmt: skip
 def convolution_weight(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends import cpu
-from chainrule.core.family import call, indexing, shape_of
+from chainrule.core.family import call, indexing, shape_of, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -25,7 +25,7 @@ def _batched(values: Any, batched: Any, size: int, params: Any) -> Any:
         return embedding_op.public(weight, indices, **params)
     rows = shape_of(weight)[1]
     if params["padding_idx"] >= 0 or params["scale_grad_by_freq"]:
-        return None
+        return None  # which rows get how much gradient is said per table
     rank = len(shape_of(indices)) - bool(batched[1])
     first = call("reshape", call("arange", 0, size * rows, rows), shape=(size, *(1,) * rank))
     return embedding_op.public(call("reshape", weight, shape=(size * rows, -1)), indices + first, **params)
@@ -50,7 +50,20 @@ def _type_title(array: Any) -> str:
     return "torch." + fresh(array).dtype.title + "Tensor"
 
 
-@indexing(linear=True, spelled="", node="EmbeddingDense")
+def _sum_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """A table each: their rows side by side."""
+    if params["by_freq"]:
+        return None
+    g, indices = (spread(v, b, size) for v, b in zip(values, batched))
+    if params["padding"] >= 0:
+        g = call("where", call("unsqueeze", indices == params["padding"], dim=-1), 0.0, g)
+    rows = params["rows"]
+    first = call("reshape", call("arange", 0, size * rows, rows), shape=(size, *(1,) * (indices.ndim - 1)))
+    found = embedding_sum.public(g, indices + first, rows=size * rows, padding=-1, by_freq=False)
+    return call("reshape", found, shape=(size, rows, -1))
+
+
+@indexing(linear=True, spelled="", node="EmbeddingDense", vmap=_sum_batched)
 def embedding_sum(xp: Any, input: Array, indices: Array, *, rows: int, padding: int, by_freq: bool) -> Array:
     """The transpose of a lookup: each row of the input added to the row it came from."""
     return xp.scatter.embedding_weight(input, indices, rows, None if padding < 0 else padding, by_freq)

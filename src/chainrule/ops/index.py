@@ -18,7 +18,7 @@ from chainrule.core.notices import warn_once
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
-from chainrule.core.shape import normalize_dim
+from chainrule.core.shape import normalize_dim, numel
 from chainrule.core.tensor import META, Tensor
 from chainrule.ops.fill import check_apart, check_target
 from chainrule.ops.subscript import index as index_op
@@ -78,13 +78,58 @@ def _slices_batched(op_of: Any) -> Any:
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
         x, index, *source = values
         rank = len(shape_of(x)) - bool(batched[0])
-        if batched[1] or rank == 0:
+        if rank == 0:
             return None
+        if batched[1]:
+            return _joined_slices(op_of().op, (x, index, *source), batched, size, params, rank)
         dim = normalize_dim(params["dim"], rank)
         x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
         return op_of().op.call((x, index, *source), {**params, "dim": dim + 1})
 
     return rule
+
+
+def _joined_slices(op: Any, values: Any, batched: Any, size: int, params: Any, rank: int) -> Any:
+    """An index vector for each example: the slices of all examples side by side, numbers shifted."""
+    dim = normalize_dim(params["dim"], rank) + 1
+    x, index, *source = _widened(values, batched, size)
+    n = shape_of(x)[dim]
+    rows = call("arange", 0, size * n, n)
+    rows = call("unsqueeze", rows, dim=1) if len(shape_of(index)) > 1 else rows
+    shifted = call("reshape", call("where", index < 0, index + n, index) + rows, shape=(-1,))
+    joined = [_side_by_side(t, dim if len(shape_of(t)) == rank + 1 else 0) for t in (x, *source)]
+    found = op.call((joined[0], shifted, *joined[1:]), {**params, "dim": 0})
+    apart = call("reshape", found, shape=(size, n, *shape_of(found)[1:]))
+    return call("movedim", apart, source=1, destination=dim)
+
+
+def _side_by_side(t: Any, dim: int) -> Any:
+    """[B, .., n, ..] as [B n, .., ..]."""
+    return call("flatten", call("movedim", t, source=dim, destination=1), 0, 1) if dim else t
+
+
+def _take_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, index = values
+    if not batched[0]:
+        return take.public(x, index)
+    index = _widened((index,), batched[1:], size)[0]
+    return call("reshape", call("gather", _flat_rows(x, size), 1, _counted(_flat_rows(index, size), x)), shape=shape_of(index))
+
+
+def _flat_rows(x: Any, size: int) -> Any:
+    return call("reshape", x, shape=(size, -1))
+
+
+def _counted(index: Any, x: Any) -> Any:
+    """Positions counted from the front."""
+    return call("where", index < 0, index + numel(shape_of(x)[1:]), index)
+
+
+def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, index, source = _widened(values, batched, size)
+    flat, at, given = _flat_rows(x, size), _counted(_flat_rows(index, size), x), _flat_rows(source, size)
+    found = flat.scatter_add(1, at, given) if params["accumulate"] else flat.scatter(1, at, given)
+    return call("reshape", found, shape=shape_of(x))
 
 
 def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -379,10 +424,23 @@ index_copy.vjp(
 
 
 def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
-    return None if batched[2] else _slices_batched(lambda: index_fill)(values[:2], batched[:2], size, {**params, "value": values[2]})
+    if batched[2]:
+        return None
+    return _slices_batched(lambda: _FillWith(values[2]))(values[:2], batched[:2], size, params)
 
 
-@indexing(spelled="fmi", node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]))  # fmt: skip
+class _FillWith:
+    """`index_fill` with its value fixed, as `_slices_batched` calls an op."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.op = value, self
+
+    def call(self, inputs: Any, params: Any) -> Any:
+        """The op on the other inputs."""
+        return index_fill.op.call((*inputs, self.value), params)
+
+
+@indexing(spelled="fmi", vmap=_fill_batched, node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]))  # fmt: skip
 def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """The input with one value in the slices that an index vector names."""
     if np.ndim(value):
@@ -413,7 +471,7 @@ index_reduce.op.batch = _slices_batched(lambda: index_reduce)
 # ------------------------------------------------------------------------------------------------ flat, by a mask
 
 
-@indexing(samples=samples(real, [((3, 4), Drawn(integers(12), 2, 2))]))
+@indexing(samples=samples(real, [((3, 4), Drawn(integers(12), 2, 2))]), vmap=_take_batched)
 def take(xp: Any, input: Array, index: Array) -> Array:
     """Elements of the flattened input, in the shape of the index."""
     if index.dtype != np.int64:
@@ -424,7 +482,7 @@ def take(xp: Any, input: Array, index: Array) -> Array:
 take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index, g, True))
 
 
-@indexing(spelled="fmi", samples=samples(real, [((3, 4), np.array([3, 1]), (2,))], accumulate=[False, True]))
+@indexing(spelled="fmi", samples=samples(real, [((3, 4), np.array([3, 1]), (2,))], accumulate=[False, True]), vmap=_put_batched)  # fmt: skip
 def put(xp: Any, input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """The input with elements overwritten (or added to) at positions of its flattened self."""
     return xp.scatter.put(input, index, source, accumulate)

@@ -16,7 +16,7 @@ import numpy as np
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import COMPLEX, OF_NUMPY
-from chainrule.core.family import Elementwise, call, general, is_hollow
+from chainrule.core.family import Elementwise, call, general, is_hollow, spread
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -28,6 +28,8 @@ from chainrule.ops.domains import not_for
 __all__ = ["check_reduction", "legacy_reduction", "nll_loss", "nll_loss2d"]
 
 REDUCTIONS = ("none", "mean", "sum")
+INT64 = np.dtype(np.int64)
+_add, _least = np.add.reduce, np.minimum.reduce
 BLOCK = 4096  # elements per dot product: long sums of float32 in one go lose digits
 
 
@@ -276,8 +278,29 @@ def _spread_out(x: Any) -> Any:
     return x.reshape(1, -1) if x.ndim == 1 else x
 
 
+def _is_plain(shape: tuple[int, ...], target: Any, weight: Any, ignore_index: int) -> bool:
+    """One row per target, no weights, nothing to ignore: indexing alone checks the rest."""
+    return (
+        len(shape) == 2 and weight is None and ignore_index < 0 and target.dtype is INT64 and target.size > 0
+        and _least(target) >= 0
+    )  # fmt: skip
+
+
+def _picked_plainly(input: Any, target: Any, reduction: str) -> Any:
+    try:
+        each = input[np.arange(len(target)), target]
+    except IndexError:
+        raise IndexError(f"Target {target.max()} is out of bounds.") from None
+    if reduction == "none":
+        return -each
+    total = _add(each)
+    return -total if reduction == "sum" else total / input.dtype.type(-len(target))
+
+
 def _picked(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     """Minus the weighted values at the targets, folded: linear in `input`, whatever that is."""
+    if _is_plain(input.shape, target, weight, ignore_index):
+        return _picked_plainly(input, target, reduction)
     if target.dtype != np.int64 and target.dtype != np.uint8:
         found = OF_NUMPY[target.dtype].title
         raise RuntimeError(f"expected scalar type Long but found {found}")
@@ -300,6 +323,9 @@ def _scattered(
 ) -> Any:
     """The adjoint of `_picked`."""
     out = np.zeros(shape, g.dtype)
+    if _is_plain(shape, target, weight, ignore_index):
+        out[np.arange(len(target)), target] = g / g.dtype.type(-len(target)) if reduction == "mean" else -g
+        return out
     rows, at = _spread_out(out), target.reshape(-1) if len(shape) == 1 else target
     safe, w = _class_weights(at, weight, ignore_index, rows.shape[1], g.dtype)
     if reduction == "mean":
@@ -321,7 +347,60 @@ def _nll_meta(raws: Any, params: dict[str, Any]) -> Any:
     return hollow(target.shape if params["reduction"] == "none" else (), input.dtype)
 
 
-@general(spelled="", samples=_classes, meta=_nll_meta)
+def _flat_nll(op: Any, values: Any, shape: Any, params: dict[str, Any]) -> Any:
+    """All examples as one list of rows."""
+    x, target, weight = values
+    if len(shape) > 1:
+        x, target = call("flatten", x, 0, 1), call("flatten", target, 0, 1)
+    return op.call((x, target, weight), {**params, "reduction": "none"})
+
+
+def _nll_batched(op_of: Any) -> Any:
+    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
+        if batched[2]:
+            return None
+        x, target = (spread(v, b, size) for v, b in zip(values[:2], batched[:2]))
+        each = _flat_nll(op_of().op, (x, target, values[2]), tuple(x.shape[1:]), params)
+        each = call("reshape", each, shape=tuple(target.shape))
+        if params["reduction"] == "none":
+            return each
+        total = _over_examples(each)
+        return total if params["reduction"] == "sum" else total / _weights_of_examples(target, values[2], x, params)
+
+    return rule
+
+
+def _over_examples(x: Any) -> Any:
+    return call("sum", x, dim=tuple(range(1, x.ndim))) if x.ndim > 1 else x
+
+
+def _weights_of_examples(target: Any, weight: Any, x: Any, params: Any) -> Any:
+    """The weights of all targets of an example together."""
+    kept = target != params["ignore_index"]
+    if weight is None:
+        return _over_examples(call("to_dtype", kept, dtype=x.dtype))
+    safe = call("where", kept, target, 0)
+    each = call("reshape", call("index_select", weight, 0, call("reshape", safe, shape=(-1,))), shape=tuple(target.shape))
+    return _over_examples(call("where", kept, each, 0.0))
+
+
+def _nll_backward_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    if batched[2]:
+        return None
+    g, target = (spread(v, b, size) for v, b in zip(values[:2], batched[:2]))
+    shape = tuple(params["shape"])
+    if params["reduction"] != "none":
+        if params["reduction"] == "mean":
+            g = g / _weights_of_examples(target, values[2], g, params)
+        g = call("expand", call("reshape", g, shape=(size, *(1,) * (target.ndim - 1))), size=tuple(target.shape))
+    whole = (size, *shape) if len(shape) == 1 else (size * shape[0], *shape[1:])
+    if len(shape) > 1:
+        g, target = call("flatten", g, 0, 1), call("flatten", target, 0, 1)
+    found = nll_loss_backward.op.call((g, target, values[2]), {**params, "shape": whole, "reduction": "none"})
+    return call("reshape", found, shape=(size, *shape))
+
+
+@general(spelled="", samples=_classes, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss))
 def nll_loss(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:
@@ -332,7 +411,7 @@ def nll_loss(
 _pixels = samples(real, [((2, 5, 3), Drawn(integers(5), 2, 3), None)], ignore_index=[-100, 1], reduction=list(REDUCTIONS))
 
 
-@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta)
+@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss2d))
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:
@@ -346,7 +425,7 @@ _spread_samples = samples(
 
 
 @general(
-    spelled="", node="NllLossBackward", samples=_spread_samples,
+    spelled="", node="NllLossBackward", samples=_spread_samples, vmap=_nll_backward_batched,
     meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
 )  # fmt: skip
 def nll_loss_backward(
@@ -523,22 +602,21 @@ def _expanded(weight: Any, like: Any) -> Any:
 
 
 def _check_classes(input: Any, target: Any) -> None:
-    if input.ndim < 1:
-        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
-    if input.ndim != 1 and (target.ndim < 1 or input.shape[0] != target.shape[0]):
-        found = target.shape[0] if target.ndim else "none"
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
-    if input.ndim <= 2:
-        if target.ndim > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if input.ndim == 1 and target.ndim == 1 and target.shape[0] != 1:
-            raise ValueError(
-                f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}"
-            )
+    given, wanted = input.raw.shape, target.raw.shape
+    if len(given) == 2 and wanted == given[:1]:
         return
-    wanted = (input.shape[0], *input.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
+    if len(given) < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {len(given)})")
+    if len(given) != 1 and given[:1] != wanted[:1]:
+        found = wanted[0] if wanted else "none"
+        raise ValueError(f"Expected input batch_size ({given[0]}) to match target batch_size ({found}).")
+    if len(given) <= 2:
+        if len(wanted) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if len(given) == 1 and len(wanted) == 1 and wanted[0] != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {wanted[0]}")
+    elif tuple(wanted) != (given[0], *given[2:]):
+        raise RuntimeError(f"Expected target size {[given[0], *given[2:]]}, got {list(wanted)}")
 
 
 def _check_class_weight(weight: Any, classes: int, input: Any) -> None:
@@ -555,8 +633,10 @@ def _check_class_weight(weight: Any, classes: int, input: Any) -> None:
 
 def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     _check_classes(input, target)
-    _check_class_weight(weight, input.shape[0 if input.ndim == 1 else 1], input)
-    chosen = nll_loss if input.ndim <= 2 else nll_loss2d
+    rank = len(input.raw.shape)
+    if weight is not None:
+        _check_class_weight(weight, input.shape[0 if rank == 1 else 1], input)
+    chosen = nll_loss if rank <= 2 else nll_loss2d
     return chosen.public(input, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 
@@ -591,7 +671,7 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
-    if input.shape == target.shape and target.dtype.is_floating_point:
+    if input.raw.shape == target.raw.shape and target.dtype.is_floating_point:
         return _soft_targets(input, target, weight, reduction, label_smoothing, axis)  # type: ignore[no-any-return]
     log_p = names.log_softmax(input, axis)
     plain = _nll(log_p, target, weight, reduction, ignore_index)

@@ -1,23 +1,25 @@
 """Normalisation layers: values brought to mean 0 and variance 1 over some axes, then scaled and shifted.
 
-All of them are one formula. With s = sum(g), d = sum(g x) over the axes, r = 1 / sqrt(variance + eps) and n values each,
+All of them are one formula. With s = sum(g), d = sum(g x) over the folded axes, r = 1 / sqrt(variance + eps) and n values each,
 
-    the cotangent of x is  g r + x b + c,   b = (s mean - d) r^3 / n,   c = -b mean - s r / n.
+    the cotangent of x is  r (g - s / n - k (x - mean)),   k = (d - s mean) r^2 / n.
 
-They differ in the axes: `Form` says how an input is laid out as (outer, channels, inner) and which of these are folded.
-Mean and r are kept from the forward; a backward that is to be differentiated again computes them anew, as part of the graph.
+They differ in which axes are folded, of the input laid out in two or three: (rows, width) for layers and groups,
+(batch, channels, space) for batches. Mean and r are kept from the forward; a backward that is to be differentiated again
+computes them anew, as part of the graph.
 """
 
 from __future__ import annotations
 
 from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.core.dtype import OF_NUMPY, finfo
-from chainrule.core.family import call, fused
+from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -27,6 +29,7 @@ from chainrule.ops import names
 __all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
 
 Ints = tuple[int, ...]
+_add, _einsum = np.add.reduce, np.einsum
 
 
 # ------------------------------------------------------------------------------------- sums over the folded axes
@@ -37,19 +40,19 @@ def _sum(x: Any, axes: Ints) -> Any:
     if isinstance(x, Tensor):
         return call("sum", x, axes, True)
     if len(axes) == 1:
-        return np.add.reduce(x, axes[0], keepdims=True)
-    return np.add.reduce(np.add.reduce(x, 2), 0)[None, :, None]
+        return _add(x, axes[0], None, None, True)
+    return _add(_add(x, 2), 0)[None, :, None]
 
 
 def _dot(a: Any, b: Any, axes: Ints) -> Any:
     """The sum of products, axes kept."""
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return call("sum", a * b, axes, True)
-    if len(axes) == 1:
-        return np.vecdot(a, b)[..., None]
-    if a.shape[2] < 8:
-        return np.einsum("acs,acs->c", a, b)[None, :, None]
-    return np.add.reduce(np.vecdot(a, b), 0)[None, :, None]
+    if axes == (1,):
+        return np.vecdot(a, b)[:, None]
+    if axes == (0,):
+        return _einsum("nc,nc->c", a, b)[None]
+    return _add(np.vecdot(a, b), 0)[None, :, None]
 
 
 def _statistics(x: Any, axes: Ints, count: int, eps: float) -> tuple[Any, Any, Any, Any]:
@@ -60,11 +63,10 @@ def _statistics(x: Any, axes: Ints, count: int, eps: float) -> tuple[Any, Any, A
     return mean, var, call("rsqrt", var + eps), d
 
 
-def _pull(g: Any, x: Any, mean: Any, r: Any, axes: Ints, count: int) -> Any:
-    """The formula above."""
-    s, d = _sum(g, axes), _dot(g, x, axes)
-    b = (s * mean - d) * (r * r * r / count)
-    return g * r + x * b - (b * mean + s * (r / count))
+def _pull(g: Any, x: Any, mean: Any, r: Any, s: Any, d: Any, count: int) -> Any:
+    """The formula above, in the order that lets NumPy work in one buffer."""
+    k = (d - s * mean) * (r * r / -count)
+    return ((x - mean) * k + g - s / count) * r
 
 
 def _laid_out(x: Any, shape: Ints) -> Any:
@@ -126,9 +128,21 @@ _layer_samples = samples(
 
 
 def _vmap_layer(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    return native_layer_norm(values[0], params["normalized_shape"], *values[1:], params["eps"]) if batched == (
-        True, False, False,
-    ) else None  # fmt: skip
+    if batched == (True, False, False):
+        return native_layer_norm(values[0], params["normalized_shape"], *values[1:], params["eps"])
+    x = spread(values[0], batched[0], size)
+    shape = tuple(params["normalized_shape"])
+    out, mean, rstd = native_layer_norm(x, shape, None, None, params["eps"])
+    return _scaled(out, values[1:], batched[1:], (*(1,) * (x.ndim - 1 - len(shape)), *shape)), mean, rstd
+
+
+def _scaled(out: Any, affine: Any, batched: Any, shape: Ints) -> Any:
+    """A batch of normalised values times the weights plus the biases, each of which may be one per example."""
+    for at, (p, b) in enumerate(zip(affine, batched)):
+        if p is not None:
+            p = p.reshape((p.shape[0], *shape) if b else shape)
+            out = out + p if at else out * p
+    return out
 
 
 @fused(outs=("out", "mean", "rstd"), spelled="f", samples=_layer_samples, vmap=_vmap_layer)
@@ -159,7 +173,7 @@ def _layer_input(
     mean, r = _kept(x, _laid_out(mean, (rows[0], 1)), _laid_out(rstd, (rows[0], 1)), (1,), count, eps)
     if weight is not None:
         g = g * _laid_out(weight, (rows[1],))
-    return _laid_out(_pull(g, x, mean, r, (1,), count), tuple(input_shape))
+    return _laid_out(_pull(g, x, mean, r, _sum(g, (1,)), _dot(g, x, (1,)), count), tuple(input_shape))
 
 
 def _row_sums(x: Any) -> Any:
@@ -190,9 +204,12 @@ native_layer_norm.vjp(input=_layer_input, weight=_layer_weight, bias=_layer_bias
 # ------------------------------------------------------------------------------------------------- batch norm
 
 
-def _by_channel(shape: Ints) -> Ints:
-    """(batch, channels, space)."""
-    return (shape[0], shape[1], prod(shape[2:]))
+def _by_channel(shape: Ints) -> tuple[Ints, Ints, Ints, int]:
+    """(batch, channels, space) or (batch, channels); the shape of one number per channel; the folded axes; their size."""
+    n, c, space = shape[0], shape[1], prod(shape[2:])
+    if space == 1:
+        return (n, c), (1, c), (0,), max(1, n)
+    return (n, c, space), (1, c, 1), (0, 2), max(1, n * space)
 
 
 def _check_batch(input: Any, *channel_tensors: tuple[str, Any]) -> None:
@@ -211,9 +228,19 @@ _batch_samples = samples(
 )  # fmt: skip
 
 
+def _vmap_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """The examples' channels side by side: each has statistics of its own."""
+    x, *rest = (spread(v, b, size) for v, b in zip(values, batched))
+    channels = x.shape[2]
+    joined = x.transpose(0, 1).flatten(1, 2)
+    out, *kept = batch_norm_op.op.call((joined, *(None if t is None else t.flatten() for t in rest)), params)
+    return out.unflatten(1, (size, channels)).transpose(0, 1), *(t.unflatten(0, (size, channels)) for t in kept)
+
+
 @fused(
-    name="_batch_norm", node="NativeBatchNorm", outs=("out", "mean", "rstd", "var"), spelled="", samples=_batch_samples
-)
+    name="_batch_norm", node="NativeBatchNorm", outs=("out", "mean", "rstd", "var"), spelled="", samples=_batch_samples,
+    vmap=_vmap_batch,
+)  # fmt: skip
 def batch_norm_op(
     xp: Any,
     input: Array,
@@ -227,64 +254,70 @@ def batch_norm_op(
     """Each channel brought to mean 0 and variance 1: those of the batch in training, else those given."""
     named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     _check_batch(input, *named)
-    x = input.reshape(_by_channel(input.shape))
+    layout, one, axes, count = _by_channel(input.shape)
+    x = input.reshape(layout)
     if training:
-        mean, var, r, d = _statistics(x, (0, 2), max(1, x.shape[0] * x.shape[2]), eps)
-        if weight is None:
-            d *= r
-        else:
-            d *= r * weight[:, None]
+        mean, var, r, out = _statistics(x, axes, count, eps)
     else:
         if running_mean is None or running_var is None:
             missing = "running_mean" if running_mean is None else "running_var"
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
-        mean, var = (t[None, :, None] for t in (running_mean, running_var))
-        r = 1 / np.sqrt(var + eps)
-        d = (x - mean) * (r if weight is None else r * weight[:, None])
+        mean, var = running_mean.reshape(one), running_var.reshape(one)
+        r, out = 1 / np.sqrt(var + eps), x - mean
+    out *= r if weight is None else r * weight.reshape(one)
     if bias is not None:
-        d += bias[:, None]
-    out = d.reshape(input.shape)
-    return out, mean.reshape(-1), r.reshape(-1), var.reshape(-1)
+        out += bias.reshape(one)
+    return out.reshape(input.shape), mean.reshape(-1), r.reshape(-1), var.reshape(-1)
 
 
-def _batch_kept(x: Any, mean: Any, rstd: Any, training: bool, eps: float) -> tuple[Any, Any]:
-    mean, r = _laid_out(mean, (1, -1, 1)), _laid_out(rstd, (1, -1, 1))
-    if not training:
-        return mean, r
-    return _kept(x, mean, r, (0, 2), max(1, x.shape[0] * x.shape[2]), eps)
+def _batch_kept(x: Any, mean: Any, rstd: Any, one: Ints, axes: Ints, count: int, training: bool, eps: float) -> Any:
+    mean, r = _laid_out(mean, one), _laid_out(rstd, one)
+    return _kept(x, mean, r, axes, count, eps) if training else (mean, r)
+
+
+# The rules of input, weight and bias want the same two sums, and run one after the other: the last are kept, for the same
+# cotangent and the same application (whose mean is its own array). Only the first rule writes, each time anew.
+_last: tuple[Any, Any, Any, Any] = (lambda: None, None, None, None)
+
+
+def _noted_sums(g: Any, x: Any, axes: Ints, laid: Any, mean: Any) -> tuple[Any, Any]:
+    global _last
+    s, d = _sum(laid, axes), _dot(laid, x, axes)
+    if not isinstance(s, Tensor) and g.__class__ is np.ndarray:
+        _last = (ref(g), mean, s, d)
+    return s, d
+
+
+def _sums(g: Any, x: Any, axes: Ints, laid: Any, mean: Any) -> tuple[Any, Any]:
+    held, of, s, d = _last
+    if of is mean and held() is g:
+        return s, d
+    return _sum(laid, axes), _dot(laid, x, axes)
 
 
 def _batch_input(
     g: Any, input: Any, weight: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float
 ) -> Any:
-    shape = _by_channel(tuple(input_shape))
-    g, x = _laid_out(g, shape), _laid_out(input, shape)
-    mean, r = _batch_kept(x, mean, rstd, training, eps)
-    w = None if weight is None else _laid_out(weight, (1, -1, 1))
-    if not training:
-        return _laid_out(g * (r if w is None else r * w), tuple(input_shape))
-    if w is not None:
-        return _laid_out(_pull_scaled(g, x, mean, r, w, shape), tuple(input_shape))
-    return _laid_out(_pull(g, x, mean, r, (0, 2), max(1, shape[0] * shape[2])), tuple(input_shape))
-
-
-def _pull_scaled(g: Any, x: Any, mean: Any, r: Any, w: Any, shape: Ints) -> Any:
-    """The formula for g w, where w is one number per folded group: it need not be multiplied into g."""
-    count = max(1, shape[0] * shape[2])
-    s, d = _sum(g, (0, 2)), _dot(g, x, (0, 2))
-    b = (s * mean - d) * (w * r * r * r / count)
-    return g * (w * r) + x * b - (b * mean + s * (w * r / count))
+    shape = tuple(input_shape)
+    layout, one, axes, count = _by_channel(shape)
+    laid, x = _laid_out(g, layout), _laid_out(input, layout)
+    m, r = _batch_kept(x, mean, rstd, one, axes, count, training, eps)
+    s, d = _noted_sums(g, x, axes, laid, mean) if training else (None, None)
+    pulled = _pull(laid, x, m, r, s, d, count) if training else laid * r
+    return _laid_out(pulled if weight is None else pulled * _laid_out(weight, one), shape)
 
 
 def _batch_weight(g: Any, input: Any, mean: Any, rstd: Any, input_shape: Ints, training: bool, eps: float) -> Any:
-    shape = _by_channel(tuple(input_shape))
-    g, x = _laid_out(g, shape), _laid_out(input, shape)
-    mean, r = _batch_kept(x, mean, rstd, training, eps)
-    return _laid_out(_dot(g, x - mean, (0, 2)) * r, (-1,))
+    layout, one, axes, count = _by_channel(tuple(input_shape))
+    laid, x = _laid_out(g, layout), _laid_out(input, layout)
+    m, r = _batch_kept(x, mean, rstd, one, axes, count, training, eps)
+    s, d = _sums(g, x, axes, laid, mean)
+    return _laid_out((d - s * m) * r, (-1,))
 
 
 def _batch_bias(g: Any, input_shape: Ints) -> Any:
-    return _laid_out(_sum(_laid_out(g, _by_channel(tuple(input_shape))), (0, 2)), (-1,))
+    layout, _, axes, _ = _by_channel(tuple(input_shape))
+    return _laid_out(_sum(_laid_out(g, layout), axes), (-1,))
 
 
 batch_norm_op.vjp(input=_batch_input, weight=_batch_weight, bias=_batch_bias)
@@ -298,7 +331,18 @@ _group_samples = samples(
 )  # fmt: skip
 
 
-@fused(outs=("out", "mean", "rstd"), spelled="f", samples=_group_samples)
+def _vmap_group(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """The batch joins the batch axis."""
+    x = spread(values[0], batched[0], size)
+    joined = {**params, "N": size * params["N"]}
+    shared = True not in batched[1:]
+    found = native_group_norm.op.call((x.flatten(0, 1), *(values[1:] if shared else (None, None))), joined)
+    out, *kept = (t.unflatten(0, (size, params["N"])) for t in found)
+    scaled = out if shared else _scaled(out, values[1:], batched[1:], (1, params["C"], *(1,) * (x.ndim - 3)))
+    return scaled, *kept
+
+
+@fused(outs=("out", "mean", "rstd"), spelled="f", samples=_group_samples, vmap=_vmap_group)
 def native_group_norm(
     xp: Any, input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
@@ -307,12 +351,11 @@ def native_group_norm(
     _check_mixed(input, weight, bias)
     x = input.reshape(N * group, C // group * HxW)
     mean, _, r, d = _statistics(x, (1,), max(1, x.shape[1]), eps)
-    d *= r
     d = d.reshape(N, C, HxW)
-    if weight is not None:
-        d *= weight.reshape(-1, 1)
+    scale = np.repeat(r.reshape(N, group), C // group, 1)
+    d *= (scale if weight is None else scale * weight)[:, :, None]
     if bias is not None:
-        d += bias.reshape(-1, 1)
+        d += bias[:, None]
     return d.reshape(input.shape), mean.reshape(N, group), r.reshape(N, group)
 
 
@@ -330,7 +373,9 @@ def _group_input(
     x, mean, r = _grouped(input, mean, rstd, rows, eps)
     if weight is not None:
         g = _laid_out(g, (N, C, HxW)) * _laid_out(weight, (1, C, 1))
-    return _laid_out(_pull(_laid_out(g, rows), x, mean, r, (1,), max(1, rows[1])), tuple(input_shape))
+    g = _laid_out(g, rows)
+    s, d = _sum(g, (1,)), _dot(g, x, (1,))
+    return _laid_out(_pull(g, x, mean, r, s, d, max(1, rows[1])), tuple(input_shape))
 
 
 def _group_weight(
@@ -338,14 +383,29 @@ def _group_weight(
 ) -> Any:
     rows = (N * group, C // group * HxW)
     x, mean, r = _grouped(input, mean, rstd, rows, eps)
-    standard = _laid_out((x - mean) * r, (N, C, HxW))
-    return _laid_out(_dot(_laid_out(g, (N, C, HxW)), standard, (0, 2)), (C,))
+    shape = (N, C, HxW)
+    g, x = _laid_out(g, shape), _laid_out(x, shape)
+    s, d = _by_example(_sum_last(g), N, group), _by_example(_dot_last(g, x), N, group)
+    mean, r = _laid_out(mean, (N, group, 1)), _laid_out(r, (N, group, 1))
+    return _laid_out(call("sum", (d - s * mean) * r, 0), (C,))
+
+
+def _by_example(x: Any, N: int, group: int) -> Any:
+    return _laid_out(x, (N, group, -1))
+
+
+def _sum_last(x: Any) -> Any:
+    return call("sum", x, -1) if isinstance(x, Tensor) else _add(x, -1)
+
+
+def _dot_last(a: Any, b: Any) -> Any:
+    return call("sum", a * b, -1) if isinstance(a, Tensor) or isinstance(b, Tensor) else np.vecdot(a, b)
 
 
 native_group_norm.vjp(
     input=_group_input,
     weight=_group_weight,
-    bias=lambda g, N, C, HxW: _laid_out(_sum(_laid_out(g, (N, C, HxW)), (0, 2)), (C,)),
+    bias=lambda g, N, C, HxW: _laid_out(call("sum", _sum_last(_laid_out(g, (N, C, HxW))), 0), (C,)),
 )
 
 
@@ -432,9 +492,8 @@ def _batch_norm(
     out, mean, _, var = batch_norm_op.public(input, weight, bias, running_mean, running_var, bool(training), eps)
     if training and (running_mean is not None or running_var is not None):
         count = input.numel() // max(1, input.shape[1])
-        with no_grad():
-            _blend(running_mean, mean, momentum, 1.0)
-            _blend(running_var, var, momentum, count / max(1, count - 1))
+        _blend(running_mean, mean, momentum, 1.0)
+        _blend(running_var, var, momentum, count / max(1, count - 1))
     return out
 
 
@@ -442,7 +501,7 @@ def _blend(running: Any, now: Any, momentum: float, factor: float) -> None:
     """The running average moves towards what was seen."""
     if running is not None:
         running.mul_(1 - momentum)
-        running.add_(now.to(running.dtype) if now.dtype is not running.dtype else now, alpha=momentum * factor)
+        running.add_(now, alpha=momentum * factor)
 
 
 @composite(spelled="n")

@@ -61,6 +61,7 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     )  # fmt: skip
     back = general(
         adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
+        vmap=lambda values, batched, size, params: back(values[0], (size, *params["shape"]), params["padding"]),
         samples=samples(real, [((2, *(6,) * rank),)], shape=[(2, *(3,) * rank)], padding=[(1, 2) * rank]),
         meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
     )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
-from chainrule.core.family import general
+from chainrule.core.family import general, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
@@ -30,8 +30,8 @@ def _as_one(fn: Any) -> Any:
 
 
 def _both(fn: Any) -> Any:
-    """The same for two inputs, where both are batched."""
-    return lambda values, batched, size, params: fn()(*values, **params) if all(batched) else None
+    """The same for two inputs; one that has no batch is the same for every example."""
+    return lambda values, batched, size, params: fn()(*[spread(v, b, size) for v, b in zip(values, batched)], **params)
 
 
 # ----------------------------------------------------------------------------------------------------- maxima

@@ -730,8 +730,8 @@ def _batch_unfold(values: Any, batched: Any, size: int, params: dict[str, Any]) 
     (v,) = values
     rank = len(shape_of(v)) - 1
     if rank == 0:
-        v = view_op(v, (size, 1))
-        return unfold(v, 1, params["size"], params["step"]) if params["size"] else unfold(v, 1, 0, 1)
+        length = params["size"]
+        return view_op(unfold(view_op(v, (size, 1)), 1, length, params["step"])[:, :1], (size, length))
     return unfold(v, 1 + normalize_dim(params["dimension"], rank), params["size"], params["step"])
 
 
@@ -971,9 +971,18 @@ def _sections(title: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
+def _batch_parts(op_of: Any) -> Any:
+    def rule(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        dim = 1 + normalize_dim(params["dim"], len(shape_of(values[0])) - 1)
+        return tuple(op_of().op.call(values, {**params, "dim": dim}))
+
+    return rule
+
+
 @general(
-    linear=True, outs="many", spelled="", name="unsafe_split", samples=samples(real, [((5, 2),)], split_size=[2], dim=[0])
-)
+    linear=True, outs="many", spelled="", name="unsafe_split", vmap=_batch_parts(lambda: _unsafe_split),
+    samples=samples(real, [((5, 2),)], split_size=[2], dim=[0]),
+)  # fmt: skip
 def _unsafe_split(xp: Any, input: Array, *, split_size: int, dim: int) -> Any:
     """Parts that share memory with the input without being views of it."""
     return split.op.forward(xp, input, split_size, dim)
@@ -981,6 +990,7 @@ def _unsafe_split(xp: Any, input: Array, *, split_size: int, dim: int) -> Any:
 
 @general(
     linear=True, outs="many", spelled="", name="unsafe_split_with_sizes",
+    vmap=_batch_parts(lambda: _unsafe_split_with_sizes),
     samples=samples(real, [((5, 2),)], split_sizes=[(2, 3)], dim=[0]),
 )  # fmt: skip
 def _unsafe_split_with_sizes(xp: Any, input: Array, *, split_sizes: Shape, dim: int) -> Any:
@@ -1021,7 +1031,17 @@ def detach(xp: Any, input: Array) -> Array:
     return input
 
 
-@general(spelled="fm", linear=True, samples=samples(real, [((3, 4),), ((),)]))
+def _batch_clone(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    form = params["memory_format"]
+    if form is not None and form is not PRESERVE and form is not CONTIGUOUS:
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+            f"torch.contiguous_format (got {form})"
+        )
+    return clone.public(values[0], memory_format=form)
+
+
+@general(spelled="fm", linear=True, samples=samples(real, [((3, 4),), ((),)]), vmap=_batch_clone)
 def clone(xp: Any, input: Array, *, memory_format: Any = None) -> Array:
     """A copy with its own memory; gradients flow through."""
     if memory_format is None or memory_format is PRESERVE:
