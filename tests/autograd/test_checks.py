@@ -34,7 +34,8 @@ def with_rule(rule: Any) -> Any:
 
 OPTIONS = [
     {}, {"fast_mode": True}, {"check_forward_ad": True}, {"check_batched_grad": True},
-    {"check_forward_ad": True, "check_batched_forward_grad": True}, {"check_forward_ad": True, "fast_mode": True},
+    {"check_forward_ad": True, "check_batched_forward_grad": True},
+    {"check_forward_ad": True, "fast_mode": True},
 ]  # fmt: skip
 
 

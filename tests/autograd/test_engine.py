@@ -1,4 +1,5 @@
-"""The engine as its users meet it: errors that teach, deep graphs, passes inside passes, many threads, no garbage."""
+"""The engine as its users meet it: errors that teach, deep graphs, passes inside passes, many threads, no
+garbage."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def test_the_mode_outlives_an_interrupt() -> None:
 def test_a_second_backward_names_what_was_shared_and_who_freed_it() -> None:
     y = leaf(1.0).exp()
     y.sum().backward()
-    with pytest.raises(RuntimeError, match=r"(?s)second time.*shared: .*ExpBackward0.*test_engine.*freed: .*test_engine"):
+    story = r"(?s)second time.*shared: .*ExpBackward0.*test_engine.*freed: .*test_engine"
+    with pytest.raises(RuntimeError, match=story):
         y.sum().backward()
 
 
@@ -97,7 +99,8 @@ def test_a_changed_value_names_who_saved_and_who_changed_it() -> None:
     y = leaf(1.0).exp()
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError, match=r"(?s)output 0 of Add, is at version 1.*saved: .*MulBackward0.*changed: .*add_.*fix:"):
+    story = r"(?s)output 0 of Add, is at version 1.*saved: .*MulBackward0.*changed: .*add_.*fix:"
+    with pytest.raises(RuntimeError, match=story):
         z.sum().backward()
 
 

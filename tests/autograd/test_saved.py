@@ -9,7 +9,11 @@ import pytest
 import chainrule as ch
 from chainrule.autograd import graph
 from chainrule.utils.checkpoint import (
-    CheckpointError, GraphExecGroup, checkpoint, checkpoint_sequential, set_checkpoint_early_stop,
+    CheckpointError,
+    GraphExecGroup,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_early_stop,
 )  # fmt: skip
 
 
@@ -26,7 +30,8 @@ def test_hooks_pack_and_unpack() -> None:
 
 
 def test_a_pack_hook_may_not_write() -> None:
-    with pytest.raises(RuntimeError, match="modifying its input in place"), graph.saved_tensors_hooks(lambda t: t.mul_(2), id):
+    hooks = graph.saved_tensors_hooks(lambda t: t.mul_(2), id)
+    with pytest.raises(RuntimeError, match="modifying its input in place"), hooks:
         leaf(1.0).exp().exp()
 
 

@@ -1,6 +1,7 @@
 """The autograd API beside live PyTorch: one program, run on both, must tell the same story.
 
-A program is a function of the package. What it returns is compared: values, names of nodes, orders of events, and for what it
+A program is a function of the package. What it returns is compared: values, names of nodes, orders of
+events, and for what it
 raises the type and the first words of the message.
 """
 
@@ -81,8 +82,10 @@ def function_node(t: Any) -> Any:
 def function_gradients_are_checked(t: Any) -> Any:
     x = t.tensor([1.0, 2.0], requires_grad=True)
     bad = [
-        lambda ctx, g: (g, g), lambda ctx, g: (g, None), lambda ctx, g: (), lambda ctx, g: 3.0, lambda ctx, g: t.ones(3),
-        lambda ctx, g: g.double(), lambda ctx, g: None, lambda ctx, g: t.ones(()), lambda ctx, g: t.ones(4, 2),
+        lambda ctx, g: (g, g), lambda ctx, g: (g, None), lambda ctx, g: (), lambda ctx, g: 3.0, lambda ctx,
+        g: t.ones(3),
+        lambda ctx, g: g.double(), lambda ctx, g: None, lambda ctx, g: t.ones(()), lambda ctx,
+        g: t.ones(4, 2),
     ]  # fmt: skip
     story = []
     for rule in bad:
@@ -113,7 +116,8 @@ def function_refusals(t: Any) -> Any:
         return a * 1
 
     return [
-        run(dirty), run(dirty, x * 1), run(dirty, x.view(2)), run(dirty, (x * 1).view(2)), run(lost, x * 1), run(saves_number),
+        run(dirty), run(dirty, x * 1), run(dirty, x.view(2)), run(dirty, (x * 1).view(2)), run(lost, x * 1),
+        run(saves_number),
         caught(lambda: double(t).apply(x, 3)), caught(lambda: t.autograd.Function.apply(x)),
         caught(lambda: double(t, vjp=staticmethod(lambda ctx, g: g)).apply(x).sum().backward()),
     ]  # fmt: skip
@@ -260,16 +264,21 @@ def refusals_of_backward_and_grad(t: Any) -> Any:
     grad, backward = t.autograd.grad, t.autograd.backward
     calls = [
         lambda: grad(out(), []), lambda: grad(out(), {}), lambda: grad(out(), 3), lambda: grad(out(), [3]),
-        lambda: grad(out(), t.ones(2)), lambda: grad(out(), t.ones(2, requires_grad=True)), lambda: grad(t.ones(()), a),
+        lambda: grad(out(), t.ones(2)), lambda: grad(out(), t.ones(2, requires_grad=True)),
+        lambda: grad(t.ones(()), a),
         lambda: grad([a.sum(), t.ones(())], a), lambda: (a * 1).backward(), lambda: (a * 1j).sum().backward(),
-        lambda: out().backward(t.ones(2)), lambda: out().backward(t.ones((), dtype=t.complex64)), lambda: out().backward(3),
+        lambda: out().backward(t.ones(2)), lambda: out().backward(t.ones((), dtype=t.complex64)),
+        lambda: out().backward(3),
         lambda: backward(out(), inputs=[]), lambda: backward(out(), inputs=t.ones(2)), lambda: backward(3),
         lambda: backward([out(), a.sum()], [t.ones(())]), lambda: backward([]), lambda: grad([], a),
         lambda: grad(out(), a, allow_unused=False, materialize_grads=True), lambda: a.register_hook(3)(a),
         lambda: t.ones(2).register_hook(lambda g: g), lambda: t.ones(2).retain_grad(),
-        lambda: (a * 1).register_post_accumulate_grad_hook(lambda p: None), lambda: setattr(a * 1, "requires_grad", False),
-        lambda: setattr(a, "grad", t.ones(2)), lambda: setattr(a, "grad", t.ones(3, dtype=t.float64)), lambda: setattr(a, "grad", a),
-        lambda: t.ones(2, dtype=t.int64).requires_grad_(), lambda: grad(out(), a, t.ones(2), is_grads_batched=True),
+        lambda: (a * 1).register_post_accumulate_grad_hook(lambda p: None),
+        lambda: setattr(a * 1, "requires_grad", False),
+        lambda: setattr(a, "grad", t.ones(2)), lambda: setattr(a, "grad", t.ones(3, dtype=t.float64)),
+        lambda: setattr(a, "grad", a),
+        lambda: t.ones(2, dtype=t.int64).requires_grad_(),
+        lambda: grad(out(), a, t.ones(2), is_grads_batched=True),
     ]  # fmt: skip
     return [caught(c) for c in calls]
 
@@ -386,8 +395,10 @@ def what_hooks_may_not_return(t: Any) -> Any:
 
     one = t.ones(2)
     return [
-        tensor_hook(3), tensor_hook(t.ones(3)), tensor_hook(one.double()), node_hook(3, True), node_hook((one, one), True),
-        node_hook((t.ones(3),), True), node_hook((one,), False), node_hook((t.ones(3), None), False), node_hook(3, False),
+        tensor_hook(3), tensor_hook(t.ones(3)), tensor_hook(one.double()), node_hook(3, True),
+        node_hook((one, one), True),
+        node_hook((t.ones(3),), True), node_hook((one,), False), node_hook((t.ones(3), None), False),
+        node_hook(3, False),
     ]  # fmt: skip
 
 
@@ -447,7 +458,8 @@ def saved_attributes(t: Any) -> Any:
     raw.register_hooks(lambda v: v * 10, lambda v: v / 5)
     story = [
         y.grad_fn._saved_self, y.grad_fn._saved_other is a, z.grad_fn._saved_result, type(raw).__name__,
-        caught(lambda: raw.register_hooks(lambda v: v, lambda v: v)), caught(lambda: raw.register_hooks(1, 2)),
+        caught(lambda: raw.register_hooks(lambda v: v, lambda v: v)),
+        caught(lambda: raw.register_hooks(1, 2)),
         hasattr(y.grad_fn, "_saved_nonsense"), tuple(s.grad_fn._saved_self_sym_sizes),
     ]  # fmt: skip
     y.sum().backward()
@@ -494,7 +506,8 @@ def inference(t: Any) -> Any:
         made.add_(1)
         story = [made.is_inference(), of_w.is_inference(), view.is_inference(), of_w.requires_grad, t.is_grad_enabled()]
     return [
-        *story, caught(lambda: made.add_(1)), caught(lambda: made * w), caught(made.requires_grad_), caught(lambda: made._version),
+        *story, caught(lambda: made.add_(1)), caught(lambda: made * w), caught(made.requires_grad_),
+        caught(lambda: made._version),
         (made.clone() * w).requires_grad, caught(lambda: view.mul_(w)), t.is_inference(made),
     ]  # fmt: skip
 
@@ -520,12 +533,17 @@ def products(t: Any) -> Any:
     fn = lambda a, b: (a * b, (a**2).sum())  # noqa: E731
     scalar = lambda a, b: (a**3 * b).sum()  # noqa: E731
     return [
-        f.vjp(fn, (x, y), (x, t.ones((), dtype=t.float64))), f.jvp(fn, (x, y), (y, x)), f.jacobian(fn, (x, y)),
-        f.jacobian(fn, (x, y), vectorize=True), f.jacobian(fn, (x, y), vectorize=True, strategy="forward-mode"),
-        f.hessian(scalar, (x, y)), f.hessian(scalar, (x, y), vectorize=True, outer_jacobian_strategy="forward-mode"),
+        f.vjp(fn, (x, y), (x, t.ones((), dtype=t.float64))), f.jvp(fn, (x, y), (y, x)),
+        f.jacobian(fn, (x, y)),
+        f.jacobian(fn, (x, y), vectorize=True),
+        f.jacobian(fn, (x, y), vectorize=True, strategy="forward-mode"),
+        f.hessian(scalar, (x, y)),
+        f.hessian(scalar, (x, y), vectorize=True, outer_jacobian_strategy="forward-mode"),
         f.hvp(scalar, (x, y), (y, x)), f.vhp(scalar, (x, y), (y, x)),
-        caught(lambda: f.vjp(fn, (x, 2))), caught(lambda: f.jvp(fn, (x, y), (x,))), caught(lambda: f.hvp(fn, (x, y), (x, y))),
-        caught(lambda: f.jacobian(lambda a: a.detach(), x, strict=True)), caught(lambda: f.vhp(scalar, (x, y))),
+        caught(lambda: f.vjp(fn, (x, 2))), caught(lambda: f.jvp(fn, (x, y), (x,))),
+        caught(lambda: f.hvp(fn, (x, y), (x, y))),
+        caught(lambda: f.jacobian(lambda a: a.detach(), x, strict=True)),
+        caught(lambda: f.vhp(scalar, (x, y))),
     ]  # fmt: skip
 
 
@@ -538,11 +556,13 @@ def checks(t: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [
-            check(t.sin, x), check(t.sin, x, fast_mode=True), check(t.sin, z), check(t.abs, z, check_forward_ad=True),
+            check(t.sin, x), check(t.sin, x, fast_mode=True), check(t.sin, z),
+            check(t.abs, z, check_forward_ad=True),
             check(lambda v: v * z, x, check_batched_grad=True), t.autograd.gradgradcheck(t.sin, x),
-            t.autograd.gradgradcheck(t.sin, x, check_fwd_over_rev=True, check_rev_over_rev=False, check_undefined_grad=False),
+            t.autograd.gradgradcheck(t.sin, x, check_fwd_over_rev=True, check_undefined_grad=False),
             check(wrong.apply, x, raise_exception=False),
-            caught(lambda: check(wrong.apply, x)).split(",")[0], caught(lambda: check(t.sin, x.detach())).split(",")[0],
+            caught(lambda: check(wrong.apply, x)).split(",")[0],
+            caught(lambda: check(t.sin, x.detach())).split(",")[0],
             caught(lambda: check(lambda v: v.detach() * 2, x)).split(",")[0],
         ]  # fmt: skip
 
@@ -556,7 +576,8 @@ def forward_mode(t: Any) -> Any:
         d = ad.make_dual(x, v)
         out = ad.unpack_dual((d * d).sum())
         story += [
-            out.primal, out.tangent, ad.unpack_dual(d).tangent is v, caught(ad.enter_dual_level), caught(lambda: ad.make_dual(d, v)),
+            out.primal, out.tangent, ad.unpack_dual(d).tangent is v, caught(ad.enter_dual_level),
+            caught(lambda: ad.make_dual(d, v)),
             caught(lambda: ad.make_dual(x, t.ones(3))), caught(lambda: ad.make_dual(x.long(), v)),
             ad.unpack_dual(d.detach()).tangent,
         ]  # fmt: skip

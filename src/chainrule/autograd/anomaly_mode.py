@@ -1,6 +1,7 @@
 """Anomaly mode: every node keeps the whole stack that recorded it, and a backward that makes a NaN raises.
 
-Lines are kept always (`node.code`, `node.lasti`); this mode adds the calls that led to them, which costs far more.
+Lines are kept always (`node.code`, `node.lasti`); this mode adds the calls that led to them, which costs far
+more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from chainrule.autograd.hooks import check_nan
 from chainrule.autograd.node import Node
 from chainrule.core.ambient import here, put
 
-__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "remember", "set_detect_anomaly", "watched"]
+__all__ = [
+    "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "remember", "set_detect_anomaly", "watched",
+]  # fmt: skip
 
 
 class _Pulling(threading.local):
@@ -54,19 +57,20 @@ def _report(node: Node) -> None:
     stack = node.metadata.get("traceback_")
     if stack is None:
         return _warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward "
-            "pass for more information."
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly "
+            "during forward pass for more information."
         )
     _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}")
     while (parent := node.metadata.get("parent_")) is not None:
         node, stack = parent, parent.metadata.get("traceback_")
         if stack is None:
             return _warn(
-                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available."
+                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information "
+                "available."
             )
         _warn(
-            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
-            f"calculation:\n{''.join(stack)}"
+            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced "
+            f"the previous calculation:\n{''.join(stack)}"
         )
     return None
 
@@ -85,7 +89,8 @@ class detect_anomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
             stacklevel=2,
         )
 

@@ -202,7 +202,8 @@ def _no_gradient(t: Any, at: int) -> NoReturn:
     elif isinstance(t, Tensor) and not (t.dtype.is_floating_point or t.dtype.is_complex):
         text += f"\n  its dtype is {t.dtype}: only floating point and complex tensors have gradients"
     else:
-        text += "\n  nothing it was computed from requires a gradient: set requires_grad=True on the inputs before the forward"
+        text += "\n  nothing it was computed from requires a gradient: "
+        text += "set requires_grad=True on the inputs before the forward"
     raise DetachedError(text)
 
 
@@ -210,7 +211,8 @@ def _go(
     starts: list[tuple[Any, Any, Any]], create_graph: bool, keep: bool, wanted: Wanted | None, landing: set[Node] | None
 ) -> bool:
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
-    tensors = create_graph or bool(here().stack) or any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
+    foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
+    tensors = create_graph or bool(here().stack) or foreign
     freed = Freed(*here_in_user_code())
     if tensors:
         roots = [(e, _ones(t) if g is None else g) for e, t, g in starts]
@@ -260,7 +262,9 @@ def grad(
 ) -> Any:
     """The gradients of `outputs` with respect to `inputs`, returned instead of accumulated."""
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "

@@ -1,6 +1,7 @@
 """The engine: one pass over the graph, youngest node first. It knows nodes, never particular ops.
 
-`run` works in one of two worlds. On bare arrays (first-order backward) rules compute arrays. On tensors (`create_graph`,
+`run` works in one of two worlds. On bare arrays (first-order backward) rules compute arrays. On tensors
+(`create_graph`,
 or while a transform listens) they compute tensors, which record their own graph.
 """
 
@@ -12,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.ambient import here, put
-from chainrule.core.sites import describe
-from chainrule.core.tensor import Port
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
 from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running
+from chainrule.core.ambient import here, put
+from chainrule.core.sites import describe
+from chainrule.core.tensor import Port
 
 __all__ = ["Wanted", "run"]
 
@@ -38,8 +39,10 @@ def run(
 ) -> None:
     """Pull the cotangents of `roots`, pairs (edge, g), through the graph.
 
-    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there.
-    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes that are
+    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed`
+    there.
+    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes
+    that are
     pulled all the same, leaves accumulate.
 
     A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
@@ -70,6 +73,7 @@ def _run(
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far, is it a sum of our own]
     top: Any = None
+    top_g: Any = None
     top_key = NONE
     node: Any = None
     try:

@@ -68,7 +68,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != current:
         raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+            "Trying to exit a forward AD level that was not the last one that was created. This is not "
+            "supported."
         )
     if _opened.levels:
         put(_opened.levels.pop().before)
@@ -88,7 +89,8 @@ class dual_level(Mode):
 
 
 class _set_fwd_grad_enabled(Mode):
-    """Turns recording of tangents on or off: at once as a function, until the end of the block as a context manager."""
+    """Turns recording of tangents on or off: at once as a function, until the end of the block as a context
+    manager."""
 
     def __init__(self, mode: bool) -> None:
         self._before_mode = here().forward_grad
@@ -114,7 +116,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     level = here().dual if level is None else level
     if level < 0:
         raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.dtype.is_floating_point or t.dtype.is_complex):
@@ -137,17 +140,19 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def _check_pair(primal: Tensor, tangent: Tensor) -> None:
     if forward.tangent_of(primal) is not None:
         raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 "
+            "is not supported."
         )
     if forward.tangent_of(tangent) is not None:
         raise RuntimeError(
-            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not supported."
+            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not "
+            "supported."
         )
     if tuple(primal.shape) != tuple(tangent.shape):
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+            f"this is not supported. Tensor is of size {list(primal.shape)} while the given forward gradient "
+            f"is of size {list(tangent.shape)}."
         )
 
 

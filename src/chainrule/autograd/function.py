@@ -14,7 +14,8 @@
 
     y = Exp.apply(x)
 
-`ctx` is the node that `apply` records: `y.grad_fn`, of class `ExpBackward`. A class may also write `forward(*args)`
+`ctx` is the node that `apply` records: `y.grad_fn`, of class `ExpBackward`. A class may also write
+`forward(*args)`
 without `ctx` and a `setup_context(ctx, inputs, output)` beside it, which the transforms of `func` need.
 """
 
@@ -42,14 +43,16 @@ from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, PLAIN, Port, Tensor, fresh
 
 __all__ = [
-    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction", "applied",
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "applied",
     "once_differentiable", "set_function_transform",
 ]  # fmt: skip
 
 _new = object.__new__
 _LEGACY = (
-    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-    "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+    "function with static forward method. (Example: "
+    "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
 )
 
 
@@ -64,7 +67,8 @@ class FunctionCtx:
     _materialize_non_diff_grads = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `backward`, which reads them as `ctx.saved_tensors`. Call it once, with inputs and outputs."""
+        """Keep tensors for `backward`, which reads them as `ctx.saved_tensors`. Call it once, with inputs
+        and outputs."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -72,7 +76,8 @@ class FunctionCtx:
         for tensor in tensors:
             if not isinstance(tensor, Tensor) and tensor is not None:
                 raise AssertionError(
-                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as "
+                    "attributes on ctx."
                 )
         self.saved_for_forward = tensors
 
@@ -83,8 +88,8 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Shared memory is seen without being told."""
         warnings.warn(
-            "function 'mark_shared_storage' is deprecated. Tensors with shared storages are automatically tracked. Note that "
-            "calls to `set_()` are not tracked",
+            "function 'mark_shared_storage' is deprecated. Tensors with shared storages are automatically "
+            "tracked. Note that calls to `set_()` are not tracked",
             FutureWarning,
             stacklevel=2,
         )
@@ -165,7 +170,8 @@ class BackwardCFunction(Node, FunctionCtx):
             found: Callable[..., Any] = cls.backward if cls.vjp is Function.vjp else cls.vjp
             return found
         raise RuntimeError(
-            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+            "implement one of them."
         )
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -174,7 +180,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         parts = list(g) if self.outputs > 1 else [g]
-        if any([isinstance(p, Tensor) for p in parts]):
+        if any([isinstance(p, Tensor) for p in parts]):  # noqa: C419  a list is half the time of a generator
             return self._pulled(parts)
         before = without_grad()
         try:
@@ -211,7 +217,8 @@ class BackwardCFunction(Node, FunctionCtx):
             given = given[:expected]
         if len(given) != expected:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(given)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+                f"{len(given)})"
             )
         return tuple([self._fitted(i, g, f) for i, (g, f) in enumerate(self._of_tensors(given))])
 
@@ -222,8 +229,8 @@ class BackwardCFunction(Node, FunctionCtx):
                 yield g, next(facts)
             elif g is not None:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {at + 1}, but the "
-                    "corresponding forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position {at + 1}, "
+                    "but the corresponding forward input was not a Variable"
                 )
 
     def _fitted(self, index: int, g: Any, fact: tuple[Any, Any]) -> Any:
@@ -279,8 +286,8 @@ def _summed(g: Tensor, shape: tuple[int, ...], name: str, index: int) -> Any:
     lead = len(have) - len(shape)
     if lead < 0 or any(n != 1 and n != h for n, h in zip(shape, have[lead:])):
         raise RuntimeError(
-            f"Function {name} returned an invalid gradient at index {index} - got {list(have)} but expected shape "
-            f"compatible with {list(shape)}"
+            f"Function {name} returned an invalid gradient at index {index} - got {list(have)} but expected "
+            f"shape compatible with {list(shape)}"
         )
     return sum_to(g, tuple(shape))
 
@@ -293,7 +300,8 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
-        node = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"})
+        body = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        node = type(name + "Backward", (BackwardCFunction,), body)
         cls._backward_cls = node
         cls._generated_cls = type(name + "GeneratedBackward", (node,), {"__module__": "torch.autograd.function"})
         cls._separate = _overrides(cls, "setup_context")
@@ -317,8 +325,9 @@ class Function(metaclass=FunctionMeta):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
-            f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
-            "them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should invoke them on the class itself. Instantiating an autograd function will raise an "
+            "error in a future version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -340,8 +349,8 @@ class Function(metaclass=FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """One gradient per argument of `forward`, None for those without."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
-            "mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use "
+            "it with backward mode AD."
         )
 
     vjp = backward
@@ -357,7 +366,8 @@ class Function(metaclass=FunctionMeta):
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """The function with a batch axis: (output, out_dims)."""
         raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
         )
 
     @classmethod
@@ -376,21 +386,22 @@ _transform: list[Callable[..., Any]] = []
 
 
 def set_function_transform(process: Callable[..., Any]) -> None:
-    """Called once by the module of transforms: `process(cls, args)` runs a Function while an interpreter listens."""
+    """Called once by the module of transforms: `process(cls, args)` runs a Function while an interpreter
+    listens."""
     _transform[:] = [process]
 
 
 def _transformed(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not cls._separate:
         raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
-            "the setup_context staticmethod. For more details, please see "
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), "
+            "it must override the setup_context staticmethod. For more details, please see "
             "https://pytorch.org/docs/main/notes/extending.func.html"
         )
     if kwargs:
         raise NotImplementedError(
-            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
-            f"autograd.Function. Got: {kwargs}"
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only "
+            f"Tensors to autograd.Function. Got: {kwargs}"
         )
     return _transform[0](cls, args)
 
@@ -412,7 +423,8 @@ def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
 
 
 def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambient, level: Any = None) -> Any:
-    """Run a Function and record it; `level` is the transform whose tensors the arguments are, None for ordinary ones."""
+    """Run a Function and record it; `level` is the transform whose tensors the arguments are, None for
+    ordinary ones."""
     ctx, records = _context(cls, args, state, level)
     if level is not None:
         ctx.__dict__["level"] = level
@@ -442,9 +454,9 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
 
 
 _AS_IS = (
-    "An input that has been returned as-is as output is being saved for {}. This is not supported if you override "
-    "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
-    "forward function itself."
+    "An input that has been returned as-is as output is being saved for {}. This is not supported if you "
+    "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) "
+    "or setup ctx inside the forward function itself."
 )
 
 
@@ -489,7 +501,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
     """The outputs with their history."""
     if records and len(given) == 1 and not ctx.dirty_tensors and not ctx.non_differentiable:
         (t,) = given
-        if t.__class__ is Tensor and t.viewed is None and not any([a is t for a in args]) and t.dtype.category >= FLOAT:
+        fresh_one = t.__class__ is Tensor and t.viewed is None and id(t) not in map(id, args)
+        if fresh_one and t.dtype.category >= FLOAT:
             ctx.made = [(t.raw.shape, t.dtype)]
             t.edge, t.cut = ctx, None
             return [t]
@@ -532,18 +545,18 @@ def _marked(dirty: tuple[Any, ...], given: tuple[Any, ...], inputs: set[int]) ->
             raise RuntimeError(f"mark_dirty can only accept variables, but argument is of type {type(t).__name__}")
         if id(t) not in returned:
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                "modified inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as output. The "
+                "inputs that are modified inplace must all be outputs of the Function."
             )
         if id(t) not in inputs and t.viewed is not None:
             raise RuntimeError(
-                "mark_dirty received a tensor that was not an input. A view that was made inside the forward cannot be marked as "
-                "dirty; return it, or clone it."
+                "mark_dirty received a tensor that was not an input. A view that was made inside the forward "
+                "cannot be marked as dirty; return it, or clone it."
             )
         if id(t) not in inputs:
             warnings.warn(
-                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to pass "
-                "it to mark_dirty().",
+                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there "
+                "is no need to pass it to mark_dirty().",
                 stacklevel=5,
             )
     return {id(t) for t in dirty}
@@ -588,10 +601,11 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if ctx.outputs > 1:
         raise RuntimeError(
-            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
-            "one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a "
-            "view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two "
-            "Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations)."
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+            "cannot return more than one Tensor. This is not supported by the current autograd engine. You "
+            "should either make sure the input is not a view (using .clone() for example) or make your "
+            "Function only return one Tensor (potentially splitting it into two Functions: one doing the "
+            "inplace that returns a single Tensor and a second one that does the other operations)."
         )
     rebase(t, ctx)
 
@@ -611,7 +625,9 @@ def _save(ctx: Any, outs: list[Any], records: bool) -> None:
     to_save, ctx.to_save = ctx.to_save, None  # a pack hook may raise: nothing must hold an output then
     for at, t in enumerate(to_save):
         if t is not None and not isinstance(t, Tensor):
-            raise TypeError(f"save_for_backward can only save variables, but argument {at} is of type {type(t).__name__}")
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {at} is of type {type(t).__name__}"
+            )
     if not records:
         return
     dirty = {id(t) for t in ctx.dirty_tensors}
@@ -645,7 +661,8 @@ def _push(ctx: Any, args: tuple[Any, ...], outs: list[Any]) -> None:
     tangents = results if isinstance(results, tuple) else (results,)
     if len(tangents) != len(outs):
         raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of forward gradients (expected {len(outs)} got {len(tangents)})"
+            f"function {ctx.name()} returned an incorrect number of forward gradients (expected {len(outs)} "
+            f"got {len(tangents)})"
         )
     dirty = {id(t) for t in ctx.dirty_tensors}
     changed = {id(t) for t in given if t is not None and version_of(t) != versions[id(t)]}
@@ -663,12 +680,13 @@ def _tangent(ctx: Any, a: Any) -> Any:
 
 
 def _set_one(ctx: Any, args: Any, index: int, out: Any, t: Any, level: int, changed: set[int] | None) -> None:
-    """One output's tangent; `changed`, for an output that was changed in place: which tangents `jvp` changed."""
+    """One output's tangent; `changed`, for an output that was changed in place: which tangents `jvp`
+    changed."""
     if not isinstance(out, Tensor):
         if t is not None and isinstance(t, Tensor):
             raise RuntimeError(
-                f"function {ctx.name()} returned a forward gradient for output {index}, which is no Tensor. You should return "
-                "None at that position instead."
+                f"function {ctx.name()} returned a forward gradient for output {index}, which is no Tensor. "
+                "You should return None at that position instead."
             )
         return
     if t is not None and not isinstance(t, Tensor):
@@ -676,8 +694,9 @@ def _set_one(ctx: Any, args: Any, index: int, out: Any, t: Any, level: int, chan
     silent = any(out is s for s in ctx.non_differentiable) or not (out.dtype.is_floating_point or out.dtype.is_complex)
     if silent and t is not None:
         raise RuntimeError(
-            f"function {ctx.name()} returned a forward gradient for output {index} that is marked non-differentiable (or not of "
-            "a floating point dtype). You should return None at that position instead."
+            f"function {ctx.name()} returned a forward gradient for output {index} that is marked "
+            "non-differentiable (or not of a floating point dtype). You should return None at that position "
+            "instead."
         )
     if changed is not None:
         _check_inplace_tangent(args, out, t, changed)
@@ -691,15 +710,17 @@ def _check_inplace_tangent(args: tuple[Any, ...], out: Tensor, t: Any, changed: 
     held = forward_mode.tangent_of(out)
     if any(a is out for a in args) and (held is not t or id(t) not in changed):
         raise RuntimeError(
-            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
-            "input inplace, then the jvp function must modify the corresponding gradient inplace."
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward "
+            "is modifying an input inplace, then the jvp function must modify the corresponding gradient "
+            "inplace."
         )
 
 
 def _check_view_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
     assert out.viewed is not None
     base = out.viewed.base
-    source = next((a for a in args if isinstance(a, Tensor) and (a is base or (a.viewed and a.viewed.base is base))), None)
+    inputs = (a for a in args if isinstance(a, Tensor))
+    source = next((a for a in inputs if a is base or (a.viewed and a.viewed.base is base)), None)
     given = forward_mode.tangent_of(source)
     if source is None or given is None or t is None:
         return

@@ -1,7 +1,9 @@
 """Products with a function's Jacobian and Hessian, and the whole matrices: `torch.autograd.functional`.
 
-Every function takes `func` and its `inputs`, a tensor or a tuple of tensors, and answers in the same structure.
-`create_graph` makes the result differentiable; `strict` raises where a result would be zero only because it does not depend on
+Every function takes `func` and its `inputs`, a tensor or a tuple of tensors, and answers in the same
+structure.
+`create_graph` makes the result differentiable; `strict` raises where a result would be zero only because it
+does not depend on
 an input at all.
 """
 
@@ -23,9 +25,10 @@ Tensors = tuple[Any, ...]
 
 _OTHER_MODE = 'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
 _STRATEGY = (
-    'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
-    '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+    'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+    'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
 )
+_INPUT = "the input to the user-provided function is"
 _NOT_STRICT = "This is not allowed in strict mode"
 
 
@@ -38,14 +41,14 @@ def _as_tuple(given: Any, what: str, fn_name: str) -> tuple[bool, Tensors]:
         return False, (given,)
     if not isinstance(given, tuple):
         raise TypeError(
-            f"The {what} given to {fn_name} must be either a Tensor or a tuple of Tensors but the given {what} has type "
-            f"{type(given)}."
+            f"The {what} given to {fn_name} must be either a Tensor or a tuple of Tensors but the given "
+            f"{what} has type {type(given)}."
         )
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
             raise TypeError(
-                f"The {what} given to {fn_name} must be either a Tensor or a tuple of Tensors but the value at index {i} has "
-                f"type {type(t)}."
+                f"The {what} given to {fn_name} must be either a Tensor or a tuple of Tensors but the value "
+                f"at index {i} has type {type(t)}."
             )
     return True, given
 
@@ -108,19 +111,23 @@ def _ones_for(like: Tensors, message: str) -> Tensors:
 # ----------------------------------------------------------------------------------------------------- gradients
 
 
-def _gradients(outputs: Tensors, inputs: Tensors, vs: Tensors | None = None, create_graph: bool = False, keep: bool = False) -> Tensors:
+def _gradients(
+    outputs: Tensors, inputs: Tensors, vs: Tensors | None = None, create_graph: bool = False, keep: bool = False
+) -> Tensors:
     """Gradients of those outputs that have history; None for inputs that nothing reaches."""
     pairs = [(o, v) for o, v in zip(outputs, vs or (None,) * len(outputs)) if o is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
     outs, cotangents = zip(*pairs)
     found: Tensors = api.grad(
-        outs, inputs, cotangents, retain_graph=True if keep or create_graph else None, create_graph=create_graph, allow_unused=True
+        outs, inputs, cotangents, keep or create_graph, create_graph, allow_unused=True
     )
     return found
 
 
-def _filled(found: Tensors, refs: Tensors, strict: bool, create_graph: bool, text: Callable[[int], str], later: str = "") -> Tensors:
+def _filled(
+    found: Tensors, refs: Tensors, strict: bool, create_graph: bool, text: Callable[[int], str], later: str = ""
+) -> Tensors:
     """Zeros where no gradient came, unless that is an error."""
     results = []
     for i, (g, ref) in enumerate(zip(found, refs)):
@@ -128,7 +135,8 @@ def _filled(found: Tensors, refs: Tensors, strict: bool, create_graph: bool, tex
             raise RuntimeError(text(i))
         if strict and later and create_graph and not g.requires_grad:
             raise RuntimeError(
-                f"The {later} of the user-provided function is independent of input {i}. {_NOT_STRICT} when create_graph=True."
+                f"The {later} of the user-provided function is independent of input {i}. {_NOT_STRICT} when "
+                "create_graph=True."
             )
         results.append(call("zeros_like", ref) if g is None else g)
     return tuple(results)
@@ -138,8 +146,8 @@ def _check_outputs(outputs: Tensors, strict: bool) -> None:
     for i, t in enumerate(outputs):
         if strict and not t.requires_grad:
             raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
-                "differentiable manner from the input when running in strict mode."
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be "
+                "computed in a differentiable manner from the input when running in strict mode."
             )
 
 
@@ -158,9 +166,10 @@ def _output_unused(i: int) -> str:
 
 def _jacobian_constant(i: int) -> str:
     return (
-        f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
-        f"independent of the input. {_NOT_STRICT}. You should ensure that your function is twice differentiable and that the "
-        "jacobian depends on the inputs (this would be violated by a linear function for example)."
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+        f"input {i} is independent of the input. {_NOT_STRICT}. You should ensure that your function is twice "
+        "differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+        "function for example)."
     )
 
 
@@ -186,23 +195,25 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
 
 
 def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """`func(inputs)`, and its Jacobian times `v`, by two pulls: a pull is linear in its cotangent, and is pulled through."""
+    """`func(inputs)`, and its Jacobian times `v`, by two pulls: a pull is linear in its cotangent, and is
+    pulled through."""
     with enable_grad():
         is_tuple, xs = _as_tuple(inputs, "inputs", "jvp")
         xs = _prepared(xs, create_graph, True)
-        vs = _vector(v, xs, is_tuple, "jvp") if v is not None else _ones_for(xs, "the input to the user-provided function is")
+        vs = _ones_for(xs, _INPUT) if v is None else _vector(v, xs, is_tuple, "jvp")
         outs_tuple, outs = _as_tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check_outputs(outs, strict)
         dummies = tuple(call("zeros_like", o).requires_grad_() for o in outs)
         pulled = _gradients(outs, xs, dummies, create_graph=True)
         _check_first(pulled, strict, lambda i: (
-            f"The gradient with respect to input {i} is independent of the inputs of the user-provided function. {_NOT_STRICT}."
+            f"The gradient with respect to input {i} is independent of the inputs of the user-provided "
+            f"function. {_NOT_STRICT}."
         ))  # fmt: skip
     with set_grad_enabled(create_graph or here().grad):
         pushed = _gradients(pulled, dummies, vs, create_graph)
         found = _filled(pushed, outs, strict, create_graph, lambda i: (
-            f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
-            f"backward trick to compute forward mode gradients. {_NOT_STRICT}."
+            f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when "
+            f"using the double backward trick to compute forward mode gradients. {_NOT_STRICT}."
         ), "jacobian")  # fmt: skip
     return (
         _unpacked(_finished(outs, create_graph), outs_tuple),
@@ -228,7 +239,7 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     with enable_grad():
         is_tuple, xs = _as_tuple(inputs, "inputs", "vhp")
         xs = _prepared(xs, create_graph, True)
-        vs = _vector(v, xs, is_tuple, "vhp") if v is not None else _ones_for(xs, "the input to the user-provided function is")
+        vs = _ones_for(xs, _INPUT) if v is None else _vector(v, xs, is_tuple, "vhp")
         outs, slopes = _scalar(func, xs, "vhp", strict)
     with set_grad_enabled(create_graph or here().grad):
         found = _filled(_gradients(slopes, xs, vs, create_graph), xs, strict, create_graph, lambda i: (
@@ -238,23 +249,25 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
 
 
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """`func(inputs)`, a single number, and its Hessian times `v`: three pulls; `vhp` needs two and gives the same."""
+    """`func(inputs)`, a single number, and its Hessian times `v`: three pulls; `vhp` needs two and gives the
+    same."""
     with enable_grad():
         is_tuple, xs = _as_tuple(inputs, "inputs", "hvp")
         xs = _prepared(xs, create_graph, True)
-        vs = _vector(v, xs, is_tuple, "hvp") if v is not None else _ones_for(xs, "the input to the user-provided function is")
+        vs = _ones_for(xs, _INPUT) if v is None else _vector(v, xs, is_tuple, "hvp")
         outs, slopes = _scalar(func, xs, "hvp", strict)
         dummies = tuple(call("zeros_like", x).requires_grad_() for x in xs)
         pulled = _gradients(slopes, xs, dummies, create_graph=True)
         _check_first(pulled, strict, lambda i: (
-            f"The hessian of the user-provided function with respect to input {i} is independent of the input. {_NOT_STRICT}. You "
-            "should ensure that your function is thrice differentiable and that the hessian depends on the inputs."
+            f"The hessian of the user-provided function with respect to input {i} is independent of the "
+            f"input. {_NOT_STRICT}. You should ensure that your function is thrice differentiable and that "
+            "the hessian depends on the inputs."
         ))  # fmt: skip
     with set_grad_enabled(create_graph or here().grad):
         pushed = _gradients(pulled, dummies, vs, create_graph)
         found = _filled(pushed, xs, strict, create_graph, lambda i: (
-            f"The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. {_NOT_STRICT} as it "
-            "prevents from using the double backward trick to replace forward mode AD."
+            f"The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. "
+            f"{_NOT_STRICT} as it prevents from using the double backward trick to replace forward mode AD."
         ), "hessian")  # fmt: skip
     return _finished(outs[0], create_graph), _unpacked(_finished(found, create_graph), is_tuple)
 
@@ -263,7 +276,8 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
 
 
 def _construct_standard_basis_for(tensors: Tensors, tensor_numels: Any) -> Tensors:
-    """For each tensor its part of the unit vectors of all tensors together: (total, number of its elements)."""
+    """For each tensor its part of the unit vectors of all tensors together: (total, number of its
+    elements)."""
     parts, start, total = [], 0, sum(tensor_numels)
     for t, n in zip(tensors, tensor_numels):
         part = t.new_zeros((total, n))
@@ -292,8 +306,8 @@ def jacobian(
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together '
-                f"(yet). {_OTHER_MODE}"
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+                f"supported together (yet). {_OTHER_MODE}"
             )
         return _pushed_jacobian(func, inputs, strict, vectorize)
     with enable_grad():
@@ -317,7 +331,8 @@ def _rows(i: int, out: Any, xs: Tensors, create_graph: bool, strict: bool) -> Te
         for at, (g, x) in enumerate(zip(row, xs)):
             if g is not None and strict and create_graph and not g.requires_grad:
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {i}. {_NOT_STRICT} when create_graph=True."
+                    f"The jacobian of the user-provided function is independent of input {i}. {_NOT_STRICT} "
+                    "when create_graph=True."
                 )
             if g is None and strict:
                 raise RuntimeError(
@@ -334,8 +349,8 @@ def _rows_at_once(outs: Tensors, xs: Tensors, create_graph: bool, strict: bool) 
     """All rows by one pull, with a batch of unit vectors as cotangents."""
     if strict:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-            "`strict=False` or `vectorize=False`."
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+            "together. Please either set `strict=False` or `vectorize=False`."
         )
     live = [o for o in outs if o.requires_grad]
     total = sum(o.numel() for o in outs)
@@ -358,12 +373,13 @@ def _pushed_jacobian(func: Func, inputs: Any, strict: bool, vectorize: bool) -> 
     """All columns by one push, with a batch of unit vectors as tangents."""
     if strict:
         raise RuntimeError(
-            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). Please '
-            'either set `strict=False` or `strategy="reverse-mode"`.'
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
         )
     if not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            "`vectorize=True`."
         )
     is_tuple, xs = _as_tuple(inputs, "inputs", "jacobian")
     shapes: list[Any] = []
@@ -400,7 +416,8 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of a single number: result[i][j] has the shape of input i followed by that of input j."""
+    """The second derivatives of a single number: result[i][j] has the shape of input i followed by that of
+    input j."""
     is_tuple, xs = _as_tuple(inputs, "inputs", "hessian")
     assert outer_jacobian_strategy in ("forward-mode", "reverse-mode"), (
         'Expected strategy to be either "forward-mode" or "reverse-mode".'

@@ -14,7 +14,8 @@ from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "Mode", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled",
+    "Mode", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "is_view_replay_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
@@ -51,9 +52,9 @@ class Mode:
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
-                "or methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` "
-                "method and nothing else.",
+                "Decorating classes is deprecated and will be disabled in future versions. You should only "
+                "decorate functions or methods. To preserve the current behavior of class decoration, you "
+                "can directly decorate the `__init__` method and nothing else.",
                 FutureWarning,
                 stacklevel=2,
             )
@@ -114,7 +115,8 @@ class enable_grad(Mode):
 
 
 class _Switch(Mode):
-    """A mode that holds from its making: at once as a function, until the end of the block as a context manager."""
+    """A mode that holds from its making: at once as a function, until the end of the block as a context
+    manager."""
 
     _name: str
 
@@ -181,7 +183,8 @@ def is_inference_mode_enabled() -> bool:
 
 
 class set_multithreading_enabled(Mode):
-    """May backward use several threads? It uses the caller's in either case; the answer is kept for who asks."""
+    """May backward use several threads? It uses the caller's in either case; the answer is kept for who
+    asks."""
 
     _flag = [True]
 
@@ -205,7 +208,8 @@ def is_multithreading_enabled() -> bool:
 
 
 class _force_original_view_tracking(Mode):
-    """Is a view's history, after its base was changed in place, made of the view ops themselves or of one node?"""
+    """Is a view's history, after its base was changed in place, made of the view ops themselves or of one
+    node?"""
 
     def __init__(self, mode: bool) -> None:
         self._mode, self._was = bool(mode), REPLAY[0]

@@ -1,7 +1,10 @@
-"""Are the gradients right? `gradcheck` compares them with finite differences, `gradgradcheck` the gradients' own gradients.
+"""Are the gradients right? `gradcheck` compares them with finite differences, `gradgradcheck` the gradients'
+own gradients.
 
-All Jacobians here are arrays with one row per element of the input and one column per element of the output. A complex output is
-checked as two real functions. For a complex input z = x + iy the gradient is dL/dx + i dL/dy, in both columns of the comparison.
+All Jacobians here are arrays with one row per element of the input and one column per element of the output.
+A complex output is
+checked as two real functions. For a complex input z = x + iy the gradient is dL/dx + i dL/dy, in both
+columns of the comparison.
 """
 
 from __future__ import annotations
@@ -30,25 +33,27 @@ class GradcheckError(RuntimeError):
 
 
 _NONDETERMINISTIC = (
-    "\n\n\nNOTE: If your op relies on operations that are not deterministic, this may be expected: pass `nondet_tol=<tol>` to "
-    "gradcheck or gradgradcheck."
+    "\n\n\nNOTE: If your op relies on operations that are not deterministic, this may be expected: pass "
+    "`nondet_tol=<tol>` to gradcheck or gradgradcheck."
 )
 _BATCHED = (
-    "gradcheck or gradgradcheck failed while testing batched gradient computation: the backward of the function does not give "
-    "under vmap what it gives for one cotangent at a time. Pass `check_batched_grad=False` to leave this check out."
+    "gradcheck or gradgradcheck failed while testing batched gradient computation: the backward of the "
+    "function does not give under vmap what it gives for one cotangent at a time. Pass "
+    "`check_batched_grad=False` to leave this check out."
 )
 _BATCHED_FORWARD = (
-    "gradcheck failed while testing batched gradient computation with forward-mode AD: the tangents of the function are not under "
-    "vmap what they are one at a time. Pass `check_batched_forward_grad=False` to leave this check out."
+    "gradcheck failed while testing batched gradient computation with forward-mode AD: the tangents of the "
+    "function are not under vmap what they are one at a time. Pass `check_batched_forward_grad=False` to "
+    "leave this check out."
 )
 _UNDEFINED_WARNING = (
-    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
-    'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable '
-    "the feature"
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+    "existing callers of this function. If this is true for you, you can call this function with "
+    '"check_undefined_grad=False" to disable the feature'
 )
 _FAST_BUT_SLOW_OK = (
-    "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in slow_mode! Pass "
-    "`fast_mode=False` to compare element by element."
+    "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed "
+    "in slow_mode! Pass `fast_mode=False` to compare element by element."
 )
 
 
@@ -120,7 +125,8 @@ def _difference(check: _Check, at: int, step: Any, length: float) -> list[Any]:
 
 def _check_same_kind(a: Any, b: Any, eps: Any, index: Any = None) -> None:
     where = "" if index is None else f"on index {index} "
-    text = "Expected `func` to return outputs with the same {} when inputs are perturbed " + where + f"by {eps}, but got:"
+    text = "Expected `func` to return outputs with the same {} when inputs are perturbed "
+    text += f"{where}by {eps}, but got:"
     if a.shape != b.shape:
         raise AssertionError(f"{text.format('shape')} shapes {a.shape} and {b.shape}.")
     if a.dtype is not b.dtype:
@@ -168,7 +174,8 @@ def _stacked(rows: list[list[Any]], leaves: list[Any]) -> tuple[list[Any], bool,
 
 
 def _analytical(check: _Check, out: Any, vs: list[Any]) -> list[Any]:
-    """The Jacobians of one output with respect to all inputs (its rows combined by each of `vs`), computed twice."""
+    """The Jacobians of one output with respect to all inputs (its rows combined by each of `vs`), computed
+    twice."""
     leaves = check.leaves
     first, sizes, dtypes = _stacked([_pulled(out, leaves, v) for v in vs], leaves)
     again, _, _ = _stacked([_pulled(out, leaves, v) for v in vs], leaves)
@@ -178,9 +185,9 @@ def _analytical(check: _Check, out: Any, vs: list[Any]) -> list[Any]:
         raise GradcheckError("Analytical gradient has incorrect size")
     if not _repeatable(first, again, check.nondet_tol):
         raise GradcheckError(
-            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-            "values, although analytical gradient matches numerical gradient. The tolerance for nondeterminism was "
-            f"{check.nondet_tol}.{_NONDETERMINISTIC}"
+            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+            "times gives different values, although analytical gradient matches numerical gradient. The "
+            f"tolerance for nondeterminism was {check.nondet_tol}.{_NONDETERMINISTIC}"
         )
     return first
 
@@ -189,12 +196,17 @@ def _repeatable(first: list[Any], again: list[Any], tol: float) -> bool:
     return all(a.size == 0 or not np.abs(a - b).max() > tol for a, b in zip(first, again))
 
 
+def _with_zero_tangent(x: Any) -> Any:
+    return forward_ad.make_dual(x.detach(), call("zeros_like", x.detach()))
+
+
 def _pushed(check: _Check, at: int, tangent: Any) -> list[Any]:
     """The tangents of every output; None where there is none."""
     with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(x.detach(), call("zeros_like", x.detach())) if _wants(x) else x for x in check.inputs]
+        duals = [_with_zero_tangent(x) if _wants(x) else x for x in check.inputs]
         like = check.inputs[at].detach()
-        duals[at] = forward_ad.make_dual(like, fresh(np.asarray(tangent).reshape(like.raw.shape).astype(like.raw.dtype)))
+        along = np.asarray(tangent).reshape(like.raw.shape).astype(like.raw.dtype)
+        duals[at] = forward_ad.make_dual(like, fresh(along))
         outs = [o for o in _as_tuple(check.func(*duals)) if isinstance(o, Tensor)]
         pairs = [forward_ad.unpack_dual(o) for o in outs]
         found = []
@@ -309,9 +321,10 @@ def _in_slow_mode(check: _Check, func_out: tuple[Any, ...], out_at: int, in_at: 
     else:
         a = _analytical(check, func_out[out_at], list(np.eye(func_out[out_at].numel())))[check.wanted.index(in_at)]
     text = (
-        "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we recompute "
-        f"numerical and analytical jacobians in slow mode:\n\nNumerical:\n {fresh(n)}\nAnalytical:\n{fresh(a)}\n\n"
-        f"The max per-element difference (slow mode) is: {np.abs(n - a).max()}.\n"
+        "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. "
+        "Below, we recompute numerical and analytical jacobians in slow mode:\n\nNumerical:\n "
+        f"{fresh(n)}\nAnalytical:\n{fresh(a)}\n\nThe max per-element difference (slow mode) is: "
+        f"{np.abs(n - a).max()}.\n"
     )
     return text + (_FAST_BUT_SLOW_OK if _close(a, n, check.rtol, check.atol) else "")
 
@@ -363,7 +376,7 @@ def _forward_checked(check: _Check, func_out: Any, fast: bool, undefined: bool) 
         checks = [_forward_part(check, at, imaginary) for imaginary in (True, False)]
     for one, out in checks:
         _compared(one, out, fast)
-    for one, out in checks if undefined else ():
+    for one, _ in checks if undefined else ():
         _undefined_forward(one)
 
 
@@ -389,19 +402,21 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             continue
         if x.dtype not in (float64, complex128):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
-                "fail if all the inputs are not of double precision floating point or complex. ",
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or "
+                "complex. ",
                 stacklevel=4,
             )
         if any(step == 0 and n > 1 for step, n in zip(x.stride(), x.shape)):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
-                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
-                "gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
             )
     if not any(map(_wants, inputs)):
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True."
         )
 
 
@@ -433,7 +448,8 @@ def _batches(fn: Func, rows: list[Any], text: str, place: Callable[[int], tuple[
     for i, (got, want) in enumerate(zip(found, expected)):
         if not _same(got, want):
             out_at, in_at = place(i)
-            raise GradcheckError(f"For output {out_at} and input {in_at}:\n\n{text}\n\nGot:\n{got}\n\nExpected:\n{want}")
+            head = f"For output {out_at} and input {in_at}:\n\n{text}"
+            raise GradcheckError(f"{head}\n\nGot:\n{got}\n\nExpected:\n{want}")
 
 
 def _batched_forward(check: _Check) -> None:
@@ -519,8 +535,8 @@ def _undefined_forward(check: _Check) -> None:
             for i, (a, b) in enumerate(zip(given, absent)):
                 if a is not None and b is not None and not _same(a, b):
                     raise GradcheckError(
-                        f"Mismatch in tangent values for output with index: {i} when input: {plain[at]} has an undefined tangent "
-                        f"value.  Got: {a} but expected: {b}"
+                        f"Mismatch in tangent values for output with index: {i} when input: {plain[at]} has "
+                        f"an undefined tangent value.  Got: {a} but expected: {b}"
                     )
 
 
@@ -631,9 +647,12 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     return gradcheck(
-        pull, given + cotangents, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked,
+        pull, given + cotangents, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+        masked=masked,
     )  # fmt: skip
 
 
@@ -651,10 +670,13 @@ def _cotangent_for(out: Any, strided: bool) -> Any:
 # --------------------------------------------------------------------------------- deprecated, kept for old programs
 
 
+_ONLY_ONE = "no longer supports values of grad_out != 1.0."
+
+
 def _deprecated(name: str) -> None:
     warnings.warn(
-        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a "
-        "future version of PyTorch.",
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and "
+        "it will be removed in a future version of PyTorch.",
         FutureWarning,
         stacklevel=3,
     )
@@ -666,7 +688,7 @@ def get_numerical_jacobian(
     """The Jacobians of the first output of `fn(inputs)` by finite differences."""
     _deprecated("get_numerical_jacobian")
     if grad_out != 1.0:
-        raise ValueError("Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0.")
+        raise ValueError(f"Expected grad_out to be 1.0. get_numerical_jacobian {_ONLY_ONE}")
     given = _as_tuple(inputs)
     check = _Check(lambda *xs: fn(inputs if not isinstance(inputs, tuple) else xs), given, eps, 0.0, 0.0, 0.0, False)
     wanted = [i for i in check.wanted if target is None or any(given[i] is t for t in _as_tuple(target))]
@@ -676,12 +698,16 @@ def get_numerical_jacobian(
 def get_analytical_jacobian(
     inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0
 ) -> tuple[Any, bool, bool, bool]:
-    """The Jacobians of `output` by backward; are two runs equal, are the sizes right, are the dtypes right?"""
+    """The Jacobians of `output` by backward; are two runs equal, are the sizes right, are the dtypes
+    right?"""
     _deprecated("get_analytical_jacobian")
     if grad_out != 1.0:
-        raise ValueError("Expected grad_out to be 1.0. get_analytical_jacobian no longer supports values of grad_out != 1.0.")
+        raise ValueError(f"Expected grad_out to be 1.0. get_analytical_jacobian {_ONLY_ONE}")
     if output.dtype.is_complex:
-        raise ValueError("Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs.")
+        raise ValueError(
+            "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return "
+            "complex outputs."
+        )
     leaves = [x for x in _as_tuple(inputs) if _wants(x)]
     units = list(np.eye(output.numel()))
     first, sizes, dtypes = _stacked([_pulled(output, leaves, v) for v in units], leaves)

@@ -1,4 +1,5 @@
-"""PyTorch's public names of the graph: `torch.autograd.graph`. The nodes themselves live in `autograd.node`."""
+"""PyTorch's public names of the graph: `torch.autograd.graph`. The nodes themselves live in
+`autograd.node`."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Port, Tensor
 
 __all__ = [
-    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge",
     "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
@@ -70,7 +72,8 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 
 
 class saved_tensors_hooks:
-    """Inside the block, what backward will need is kept as `pack_hook(tensor)` and made again by `unpack_hook`."""
+    """Inside the block, what backward will need is kept as `pack_hook(tensor)` and made again by
+    `unpack_hook`."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -127,7 +130,8 @@ class _MultiHandle(RemovableHandle):
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> RemovableHandle:
-    """Call `fn` once per backward pass: with the list of all gradients when the last is there, or ("any") with the first."""
+    """Call `fn` once per backward pass: with the list of all gradients when the last is there, or ("any")
+    with the first."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hooks = _Together(tensors, fn) if mode == "all" else _First(fn)
@@ -219,8 +223,8 @@ class _AllowMutationOnSavedContext:
     def unpack(self, handle: _Handle) -> Tensor:
         """The tensor as it was when it was saved."""
         assert self.active and (handle in self.cloned or handle in self.original), (
-            "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally "
-            "recorded."
+            "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
+            "was originally recorded."
         )
         return self.cloned[handle] if handle in self.cloned else self.original[handle]
 

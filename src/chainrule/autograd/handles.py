@@ -34,7 +34,8 @@ class RemovableHandle:
                 table.pop(self.id, None)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (self.hooks_dict_ref(), self.id, *([tuple(r() for r in self.extra_dict_ref)] if self.extra_dict_ref else []))
+        extra = (tuple(r() for r in self.extra_dict_ref),) if self.extra_dict_ref else ()
+        return (self.hooks_dict_ref(), self.id, *extra)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         table, self.id, *extra = state
@@ -69,7 +70,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
     for hook in (extra.hooks or {}).values() if extra is not None else ():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized. If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                f"backward hook {hook!r} on tensor will not be serialized. If this is expected, you can "
+                "decorate the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
                 stacklevel=2,
             )

@@ -1,6 +1,7 @@
 """Hooks: user functions that see, and may replace, a cotangent on its way. The order is PyTorch's:
 
-the hooks of a tensor, `retain_grad`, collection of what `grad` asked for, the node's pre-hooks, the pull, the node's
+the hooks of a tensor, `retain_grad`, collection of what `grad` asked for, the node's pre-hooks, the pull,
+the node's
 hooks; for a leaf: its tensor hooks, accumulation, then its post-accumulate hooks.
 """
 
@@ -101,7 +102,8 @@ def _all_checked(hook: Hook, results: Any, given: tuple[Any, ...]) -> tuple[Any,
     if len(results) != len(given):
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(
-            f"hook '{name}' has returned an incorrect number of values (got {len(results)}, but expected {len(given)})"
+            f"hook '{name}' has returned an incorrect number of values (got {len(results)}, but expected "
+            f"{len(given)})"
         )
     return tuple(None if r is None else _checked(hook, r, g) for r, g in zip(results, given))
 

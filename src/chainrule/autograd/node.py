@@ -1,8 +1,11 @@
 """The graph: nodes that know how to pull a cotangent back, and the edges between them.
 
-A `Node` is one recorded application. `edges` says where the cotangent of each input goes: a node, a `Port` (one output of
-a node that has several), or None. `saved` is what the rules kept; backward replaces it by a `Freed` when the graph is
-released. `key` falls as nodes are made, so that a heap of keys yields the youngest node first: since a node is always
+A `Node` is one recorded application. `edges` says where the cotangent of each input goes: a node, a `Port`
+(one output of
+a node that has several), or None. `saved` is what the rules kept; backward replaces it by a `Freed` when the
+graph is
+released. `key` falls as nodes are made, so that a heap of keys yields the youngest node first: since a node
+is always
 younger than the nodes it points at, that order is topological, and nothing has to be counted beforehand.
 """
 
@@ -25,7 +28,8 @@ from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
 
 __all__ = [
-    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator", "edge_of", "hooks_of", "node_of", "sink", "tick",
+    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator",
+    "edge_of", "hooks_of", "node_of", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__

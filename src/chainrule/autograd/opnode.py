@@ -1,4 +1,5 @@
-"""What a user may ask of a node that an op recorded: `_saved_self`, `_raw_saved_result`, shapes of its outputs."""
+"""What a user may ask of a node that an op recorded: `_saved_self`, `_raw_saved_result`, shapes of its
+outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import Any
 
 from chainrule.autograd.node import Node
 from chainrule.autograd.saved import SavedTensor, opened, recover, verify
-from chainrule.core.dtype import OF_NUMPY, dtype as DType, result_type
+from chainrule.core.dtype import OF_NUMPY, result_type
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 

@@ -59,7 +59,8 @@ class EventList(list[FunctionEvent]):
         width = max([4, *(len(e.name) for e in rows[:row_limit])])
         head = f"{'Name':<{width}}  {'CPU total':>12}  {'CPU time avg':>12}  {'# of Calls':>10}"
         lines = [
-            f"{e.name:<{width}}  {e.cpu_time_total:>10.3f}us  {e.cpu_time:>10.3f}us  {e.count:>10}" for e in rows[:row_limit]
+            f"{e.name:<{width}}  {e.cpu_time_total:>10.3f}us  {e.cpu_time:>10.3f}us  {e.count:>10}"
+            for e in rows[:row_limit]
         ]
         return "\n".join([head, "-" * len(head), *lines])
 

@@ -1,6 +1,7 @@
 """Values kept for backward: checked against change, packed by user hooks, freed after use.
 
-A node of an op keeps bare values, and its generated pull checks their versions. Where a user wants a say (saved-tensor
+A node of an op keeps bare values, and its generated pull checks their versions. Where a user wants a say
+(saved-tensor
 hooks, `_raw_saved_*`) or the node is a custom Function's, each tensor is kept as a `SavedTensor`.
 """
 
@@ -20,24 +21,26 @@ from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
-    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "stale", "verify",
+    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "stale",
+    "verify",
 ]  # fmt: skip
 
 _INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-    "`torch.no_grad()` instead of `torch.inference_mode()`."
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
+    "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 _PACK_WROTE = (
-    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified "
-    "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
-    "in-place operations on the input to a pack hook."
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+    "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+    "issue if you need to perform in-place operations on the input to a pack hook."
 )
 _new = object.__new__
 
 
 class SavedTensor:
-    """One value kept for backward: a tensor, the array of one of the node's own outputs, or what a pack hook made of it.
+    """One value kept for backward: a tensor, the array of one of the node's own outputs, or what a pack hook
+    made of it.
 
     The node's outputs are kept as arrays: a tensor would hold the node that holds it.
     """
@@ -76,8 +79,8 @@ class SavedTensor:
             return rewrap(node, self.held, None if self.index < 0 else self.index, self.store)
         if self.detached is not (self.held.edge is None) and self.held.edge is None:
             raise RuntimeError(
-                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, "
-                "please use out-of-place `.detach()` instead"
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is "
+                "not supported, please use out-of-place `.detach()` instead"
             )
         return self.held
 
@@ -89,7 +92,8 @@ class SavedTensor:
         t = self.unpack_hook(self.held)
         if not isinstance(t, Tensor):
             raise TypeError(
-                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(t).__name__}"
             )
         edge = self.edge
         if self.index is not None and self.index >= 0 and node is not None:
@@ -100,8 +104,8 @@ class SavedTensor:
         """Replace what is kept by `pack_hook(tensor)`; `unpack_hook` must make the tensor of it again."""
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
-                "register_hooks(): incompatible function arguments. The following argument types are supported: "
-                "(self, pack_hook: Callable, unpack_hook: Callable)"
+                "register_hooks(): incompatible function arguments. The following argument types are "
+                "supported: (self, pack_hook: Callable, unpack_hook: Callable)"
             )
         if self.unpack_hook is not None:
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. ")
@@ -174,7 +178,8 @@ class Packed:
 
 
 def keep(node: Node, outs_at: int | None) -> None:
-    """Second thoughts about what a node saved: versions, inference tensors, user hooks. The careful path calls it."""
+    """Second thoughts about what a node saved: versions, inference tensors, user hooks. The careful path
+    calls it."""
     saved = node.saved
     for value in saved:
         if isinstance(value, Tensor) and isinstance(value.store, InferenceStore):
@@ -217,7 +222,8 @@ def _outputs_opened(node: Node, raws: tuple[Any, ...], store: Store) -> tuple[Sa
 
 
 def recover(node: Node) -> tuple[Any, ...]:
-    """The saved values of a node whose `saved` is not a plain tuple: unpacked, or an error if they were freed."""
+    """The saved values of a node whose `saved` is not a plain tuple: unpacked, or an error if they were
+    freed."""
     saved = node.saved
     if saved.__class__ is Freed:
         freed(node, saved)
@@ -254,14 +260,14 @@ def rewrapped(t: Tensor, edge: Any) -> Tensor:
 def freed(node: Node, mark: Freed) -> NoReturn:
     """Backward through values that are gone."""
     raise FreedError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-        "saved tensors after calling backward.\n"
-        f"  shared:  the output of {node.name()}, computed at {describe(node.code, node.lasti)}\n"
-        f"  freed:   by the backward at {describe(mark.code, mark.lasti)}\n"
-        "  usual causes: two losses that share a part of the graph (add them and call backward once, or backward([a, b])); "
-        "a state carried from one step of a loop to the next (detach() it); a forward computed once outside the loop."
+        "Trying to backward through the graph a second time (or directly access saved tensors after they "
+        "have already been freed). Saved intermediate values of the graph are freed when you call "
+        ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph "
+        "a second time or if you need to access saved tensors after calling backward.\n  shared:  the output "
+        f"of {node.name()}, computed at {describe(node.code, node.lasti)}\n  freed:   by the backward at "
+        f"{describe(mark.code, mark.lasti)}\n  usual causes: two losses that share a part of the graph (add "
+        "them and call backward once, or backward([a, b])); a state carried from one step of a loop to the "
+        "next (detach() it); a forward computed once outside the loop."
     )
 
 
@@ -277,12 +283,14 @@ def verify(node: Node) -> None:
                 stale(node, value, value.store, expected)
             if value.extra is not None and value.extra.detached is not None and node.key > value.extra.detached:
                 raise RuntimeError(
-                    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): use .detach() instead."
+                    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): use "
+                    ".detach() instead."
                 )
 
 
 def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:
-    """A saved value was changed in place: name who saved it, who changed it, and a way out. `maker`: whose output it is."""
+    """A saved value was changed in place: name who saved it, who changed it, and a way out. `maker`: whose
+    output it is."""
     raw = value.raw if isinstance(value, Tensor) else value
     made = value.edge if isinstance(value, Tensor) else maker or node
     source = made.node if made.__class__ is Port else made
@@ -292,11 +300,11 @@ def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any =
     saver = "an autograd.Function" if node is None else f"{node.name()}, at {describe(node.code, node.lasti)}"
     raise StaleError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{_legacy_type(raw)} {list(raw.shape)}]{origin} is at version {store.version}; expected version {expected} "
-        "instead. Hint: see below what saved the value and what changed it.\n"
-        f"  saved:   by {saver}\n"
-        f"  changed: by {store.op or 'an in-place operation'}, at {describe(store.code, store.lasti)}\n"
-        "  fix:     make the change out of place (y = y + 1 instead of y += 1), or change a .clone() of the tensor."
+        f"[torch.{_legacy_type(raw)} {list(raw.shape)}]{origin} is at version {store.version}; expected "
+        f"version {expected} instead. Hint: see below what saved the value and what changed it.\n  saved:   "
+        f"by {saver}\n  changed: by {store.op or 'an in-place operation'}, at "
+        f"{describe(store.code, store.lasti)}\n  fix:     make the change out of place (y = y + 1 instead of "
+        "y += 1), or change a .clone() of the tensor."
     )
 
 
@@ -306,8 +314,8 @@ def forward_name(node: Node) -> str:
     return stem + variant.removeprefix("0") if stem else node.name()
 
 
-_LEGACY = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short",
-           "int8": "Char", "uint8": "Byte"}  # fmt: skip
+_LEGACY = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int",
+           "int16": "Short", "int8": "Char", "uint8": "Byte"}  # fmt: skip
 
 
 def _legacy_type(raw: Any) -> str:

@@ -1,4 +1,5 @@
-"""The backward pass that a thread is in: what it will visit, what is to be done at its end, how deep it is nested."""
+"""The backward pass that a thread is in: what it will visit, what is to be done at its end, how deep it is
+nested."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from chainrule.autograd.node import AccumulateGrad, Node, node_of
 
 __all__ = ["Task", "current", "leading_to", "on_fresh_stack", "queue_callback", "running", "will_execute"]
 
-NESTED = 24  # backward passes inside each other on one thread's stack; Python allows 1,000 frames, each pass takes about ten
+# Backward passes inside each other on one thread's stack: Python allows 1,000 frames, each pass takes about ten.
+NESTED = 24
 
 
 class Task:
@@ -73,14 +75,15 @@ def will_execute(node: Any) -> bool:
         return node in task.reach
     if task.landing is None and isinstance(node, AccumulateGrad):
         raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently "
-            "not supported."
+            "A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(). This is currently not supported."
         )
     return bool(task.on_path.get(node)) or (task.landing is not None and node in task.landing)
 
 
 def leading_to(targets: set[Node], edges: Iterable[Any]) -> dict[Node, bool]:
-    """For every node reachable from `edges`: does an edge of it lead to a target? Iterative, each node once."""
+    """For every node reachable from `edges`: does an edge of it lead to a target? Iterative, each node
+    once."""
     leads: dict[Node, bool] = {}
     todo = [node_of(e) for e in edges if e is not None]
     while todo:

@@ -1,9 +1,12 @@
-"""Memory for time: a checkpointed function keeps only its inputs, and is run again when backward needs what it computed.
+"""Memory for time: a checkpointed function keeps only its inputs, and is run again when backward needs what
+it computed.
 
     y = checkpoint(fn, x, use_reentrant=False)
 
-Without re-entrance (recommended) every value that the function's nodes would keep is replaced by a `_Holder`. The first one that
-backward asks for runs the function again, which fills all holders; the second run stops as soon as they are full. With re-entrance
+Without re-entrance (recommended) every value that the function's nodes would keep is replaced by a
+`_Holder`. The first one that
+backward asks for runs the function again, which fills all holders; the second run stops as soon as they are
+full. With re-entrance
 the function is one node, whose backward runs it again and calls backward on it.
 """
 
@@ -24,23 +27,27 @@ from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup", "check_backward_validity", "checkpoint",
-    "checkpoint_sequential", "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup", "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 _PASS_IT = (
-    "torch.utils.checkpoint{}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended, but if "
-    "you need to preserve the current default behavior, you can pass use_reentrant=True."
+    "torch.utils.checkpoint{}: the use_reentrant parameter should be passed explicitly. use_reentrant=False "
+    "is recommended, but if you need to preserve the current default behavior, you can pass "
+    "use_reentrant=True."
 )
 _TIP = (
-    "Tip: the lines above say where each tensor was saved; pass `debug=True` to `torch.utils.checkpoint.checkpoint(...)` or use "
-    "`with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to see all of them."
+    "Tip: the lines above say where each tensor was saved; pass `debug=True` to "
+    "`torch.utils.checkpoint.checkpoint(...)` or use `with "
+    "torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to see all of them."
 )
 _DEBUG = (
-    "You are seeing this error because you passed `debug=True` to checkpoint and tensors to be saved during the original forward and "
-    "differ between those saved during recomputation. This can happen if different operators were ran in the original forward and in "
-    "the recomputation."
+    "You are seeing this error because you passed `debug=True` to checkpoint and tensors to be saved during "
+    "the original forward and differ between those saved during recomputation. This can happen if different "
+    "operators were ran in the original forward and in the recomputation."
 )
 
 
@@ -66,7 +73,8 @@ _settings = _Settings()
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Inside the block, debugging is on or off whatever `checkpoint(debug=...)` says; None leaves it to that."""
+    """Inside the block, debugging is on or off whatever `checkpoint(debug=...)` says; None leaves it to
+    that."""
     before, _settings.debug = _settings.debug, enabled
     try:
         yield
@@ -85,7 +93,8 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 class GraphExecGroup:
-    """Backward passes inside the block count as one: each checkpoint runs again at most once. They must not overlap."""
+    """Backward passes inside the block count as one: each checkpoint runs again at most once. They must not
+    overlap."""
 
     def __enter__(self) -> GraphExecGroup:
         if _settings.group is not None:
@@ -225,11 +234,13 @@ class _Frame:
         if handle is None:
             extra = ""
             if key is _settings.group:
-                extra = "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute "
-                extra += "gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+                extra = "Performing two backward calls that overlap (i.e. require the same saved activation in order "
+                extra += "to compute gradients) is not allowed while under the "
+                extra += "torch.utils.checkpoint.GraphExecGroup context. "
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
-                f"{extra}If you are calling ctx.saved_tensors in backward, make sure to do so only once."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked "
+                f"once. {extra}If you are calling ctx.saved_tensors in backward, make sure to do so only "
+                "once."
             )
         holder.handles[key] = None
         return rerun.values[handle]
@@ -250,7 +261,8 @@ class _Frame:
             return
         if len(self.holders) != rerun.count:
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                "recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.holders)}\n"
                 f"Number of tensors saved during recomputation: {rerun.count}.\n" + self._advice(rerun)
             )
@@ -270,8 +282,8 @@ class _Frame:
                 )
         if lines:
             raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                f"forward pass.\n{''.join(lines)}\n" + self._advice(rerun)
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{''.join(lines)}\n" + self._advice(rerun)
             )
 
     def _advice(self, rerun: _Rerun) -> str:
@@ -296,11 +308,12 @@ class _Recording(saved_tensors_hooks):
             kept: Tensor = t.detach() if t.requires_grad else t
             if at >= len(frame.holders):
                 if not frame.forward_done:
-                    frame.ignore_mismatch = True  # a gradient was taken inside the function, before the first run was over
+                    # a gradient was taken inside the function, before the first run was over
+                    frame.ignore_mismatch = True
                     return kept
                 raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
-                    "pass.\n" + frame._advice(rerun)
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    "forward pass.\n" + frame._advice(rerun)
                 )
             holder = frame.holders[at]()
             if holder is not None:
@@ -317,7 +330,8 @@ class _Recording(saved_tensors_hooks):
 
 
 class _SaveInputs(Function):
-    """A node that does nothing but keep tensors: with their versions, and through whatever hooks are in force outside."""
+    """A node that does nothing but keep tensors: with their versions, and through whatever hooks are in
+    force outside."""
 
     @staticmethod
     def forward(*tensors: Any) -> Any:
@@ -344,7 +358,14 @@ class _SaveInputs(Function):
 
 
 def _without_reentrance(
-    fn: Callable[..., Any], preserve: bool, context_fn: Any, determinism_check: str, debug: bool, early_stop: bool, args: Any, kwargs: Any
+    fn: Callable[..., Any],
+    preserve: bool,
+    context_fn: Any,
+    determinism_check: str,
+    debug: bool,
+    early_stop: bool,
+    args: Any,
+    kwargs: Any,
 ) -> Any:
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
@@ -359,7 +380,8 @@ def _without_reentrance(
         with _generator_at(state), again_context:
             fn(*values, **keywords)
 
-    frame = _Frame(early_stop if _settings.early_stop is None else _settings.early_stop, _CHECKS[determinism_check], debug)
+    early_stop = early_stop if _settings.early_stop is None else _settings.early_stop
+    frame = _Frame(early_stop, _CHECKS[determinism_check], debug)
     frame.again = again
     marker = torch.empty((0,)).requires_grad_()
     saver = _SaveInputs.apply(marker, kwargs, *args)
@@ -373,8 +395,9 @@ def _without_reentrance(
         finished = True
     if not finished:
         raise RuntimeError(
-            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during the "
-            "checkpointed forward. This is not supported because checkpoint cannot return a value for a failed forward."
+            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception "
+            "raised during the checkpointed forward. This is not supported because checkpoint cannot return "
+            "a value for a failed forward."
         )
     frame.forward_done = True
     return result
@@ -415,9 +438,9 @@ class CheckpointFunction(Function):
         task = current()
         if task is None or task.on_path is not None:
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
-                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the "
-                "`inputs` argument."
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                "use_reentrant=False, or call .backward() without passing the `inputs` argument."
             )
         inputs = list(ctx.rest)
         for i, t in zip(ctx.places, ctx.saved_tensors):
@@ -448,8 +471,10 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, computed a second time in backward instead of kept.
 
-    `preserve_rng_state` (a keyword, True): the second run draws the same numbers. `context_fn` gives the contexts of the two runs.
-    `determinism_check`: "default" compares shapes, dtypes and devices of what the two runs keep; "none" does not.
+    `preserve_rng_state` (a keyword, True): the second run draws the same numbers. `context_fn` gives the
+    contexts of the two runs.
+    `determinism_check`: "default" compares shapes, dtypes and devices of what the two runs keep; "none" does
+    not.
     """
     if use_reentrant is None:
         warnings.warn(_PASS_IT.format(""), UserWarning, stacklevel=2)
