@@ -263,7 +263,7 @@ def _operator(ufunc: str) -> Any:
 
 for _name, _ufunc in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide"}.items():
     setattr(_Probe, f"__{_name}__", _operator(_ufunc))
-_Probe.__neg__ = lambda a: _Probe(f"xp.negative({a.text})")  # type: ignore[attr-defined]
+setattr(_Probe, "__neg__", lambda a: _Probe(f"xp.negative({a.text})"))  # noqa: B010
 
 
 def _ufunc_of(op: Op) -> str | None:

@@ -558,20 +558,20 @@ def _threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fa
     """x where it is above the threshold, else `value`."""
     return _form(_THRESHOLD, inplace)(input, threshold, value)  # type: ignore[no-any-return]
 
-  # type: ignore[no-any-return]
+
 _THRESHOLD = threshold
 
 
 @composite(spelled="n")
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""  # type: ignore[no-any-return]
-    return input / (call("abs", input) + 1)
+    """x / (1 + |x|)."""
+    return input / (call("abs", input) + 1)  # type: ignore[no-any-return]
 
 
 @composite(spelled="n")
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
-    return input - tanh.public(input)
+    return input - tanh.public(input)  # type: ignore[no-any-return]
 
 
 alias(sigmoid, "sigmoid", spelled="n")

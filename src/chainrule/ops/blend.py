@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, complex128, float64, widened
-from chainrule.core.family import call, common_dtype, elementwise, general
+from chainrule.core.family import call, cast, common_dtype, dtype_of, elementwise, general
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, composite, method
 from chainrule.core.samples import nonzero, real, samples
@@ -19,9 +19,14 @@ __all__: list[str] = []
 three: list[tuple[Any, ...]] = [((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), (3, 1)), ((), (3,), ())]
 
 
+def is_dimensioned(t: Any) -> bool:
+    """Is it a tensor with axes? One without may be of another dtype, as a number may."""
+    return isinstance(t, Tensor) and t.ndim > 0
+
+
 def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, end, weight = inputs
-    same_dtype(inputs, ("self", "end", "weight"))
+    same_dtype(inputs if is_dimensioned(weight) else inputs[:2], ("self", "end", "weight"))
     if not isinstance(weight, Tensor):
         refuse_overflow(weight, input.dtype)
     not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)((input, end), params)
@@ -94,7 +99,8 @@ addcdiv.vjp(
 
 
 @elementwise(
-    promote="native", check=not_for("nextafter_cpu", BOOL, INT, COMPLEX), spelled="fmi", node={"": "NextafterBackward0"}
+    promote="native", samples=samples(real, [((3, 4), (3, 4)), ((3,), ())]),
+    check=not_for("nextafter_cpu", BOOL, INT, COMPLEX), spelled="fmi", node={"": "NextafterBackward0"}
 )
 def nextafter(xp: Any, input: Array, other: Array) -> Array:
     """The neighbour of a number in the direction of the other."""
@@ -105,7 +111,7 @@ nextafter.vjp(input=lambda g, input, other: kept(g, input != other), other=lambd
 
 
 def _precise(x: Any, wide: Any) -> Any:
-    return x.to(wide) if isinstance(x, Tensor) else x
+    return x.to(wide) if isinstance(x, Tensor) else x  # type: ignore[attr-defined]
 
 
 @composite(spelled="fm")
@@ -142,7 +148,7 @@ def _check_frexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @general(
     outs=("mantissa", "exponent"), check=_check_frexp, samples=samples(nonzero, [((3, 4),), ((),)]), spelled="fm",
-    vmap=lambda values, batched, size, params: frexp.public(*values),
+    vmap=lambda values, batched, size, params: frexp.public(*values),  # type: ignore[has-type]
 )  # fmt: skip
 def frexp(xp: Any, input: Array) -> tuple[Array, Array]:
     """Mantissa, in size from 1/2 to 1, and power of 2 of every element."""
@@ -150,4 +156,4 @@ def frexp(xp: Any, input: Array) -> tuple[Array, Array]:
     return mantissa.astype(input.dtype), exponent
 
 
-frexp.vjp(input=lambda g, exponent: g / call("exp2", exponent))
+frexp.vjp(input=lambda g, exponent: g / call("exp2", cast(exponent, dtype_of(g))))

@@ -29,37 +29,37 @@ def coin(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------------------------------------- comparisons
 
 
-@elementwise(promote="compare")
+@elementwise(promote="compare", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def eq(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the two are equal."""
     return xp.equal(input, other)
 
 
-@elementwise(promote="compare")
+@elementwise(promote="compare", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def ne(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the two differ."""
     return xp.not_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX))
+@elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def lt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less."""
     return xp.less(input, other)
 
 
-@elementwise(promote="compare", check=not_for("le_cpu", COMPLEX))
+@elementwise(promote="compare", check=not_for("le_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def le(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less or equal."""
     return xp.less_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX))
+@elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def gt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater."""
     return xp.greater(input, other)
 
 
-@elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX))
+@elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def ge(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater or equal."""
     return xp.greater_equal(input, other)
@@ -106,8 +106,8 @@ def select(xp: Any, condition: Array, input: Array | Number, other: Array | Numb
 
 
 select.vjp(
-    input=lambda g, condition: kept(g, condition),
-    other=lambda g, condition: kept(g, call("logical_not", condition)),
+    input=lambda g, condition: kept(g, condition),  # type: ignore[has-type]
+    other=lambda g, condition: kept(g, call("logical_not", condition)),  # type: ignore[has-type]
 )
 
 
@@ -115,7 +115,7 @@ select.vjp(
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where the condition holds, else `other`; with a condition alone, where it holds, one index tensor per axis."""
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
+        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     return select.public(condition, input, other, out=out)
 
 
@@ -264,8 +264,8 @@ def fmax(xp: Any, input: Array, other: Array) -> Array:
 
 
 fmax.vjp(
-    input=lambda g, input, other: kept(g, (input >= other) | isnan(other)),
-    other=lambda g, input, other: kept(g, call("logical_not", (input >= other) | isnan(other))),
+    input=lambda g, input, other: kept(g, (input >= other) | isnan(other)),  # type: ignore[has-type]
+    other=lambda g, input, other: kept(g, call("logical_not", (input >= other) | isnan(other))),  # type: ignore[has-type]
 )
 
 
@@ -276,8 +276,8 @@ def fmin(xp: Any, input: Array, other: Array) -> Array:
 
 
 fmin.vjp(
-    input=lambda g, input, other: kept(g, (input <= other) | isnan(other)),
-    other=lambda g, input, other: kept(g, call("logical_not", (input <= other) | isnan(other))),
+    input=lambda g, input, other: kept(g, (input <= other) | isnan(other)),  # type: ignore[has-type]
+    other=lambda g, input, other: kept(g, call("logical_not", (input <= other) | isnan(other))),  # type: ignore[has-type]
 )
 
 
@@ -368,26 +368,26 @@ clamp_max.vjp(
 # ---------------------------------------------------------------------------------------- questions about numbers
 
 
-@elementwise(promote="none", spelled="fm")
+@elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isnan(xp: Any, input: Array) -> Array:
     """Which elements are no numbers."""
     return xp.isnan(input)
 
 
-@elementwise(promote="none", spelled="fm")
+@elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isinf(xp: Any, input: Array) -> Array:
     """Which elements are infinite."""
     return xp.isinf(input)
 
 
-@elementwise(promote="none", spelled="fm")
+@elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isfinite(xp: Any, input: Array) -> Array:
     """Which elements are finite numbers."""
     return xp.isfinite(input)
 
 
 @elementwise(
-    promote="none", spelled="fm", check=no_complex("isposinf does not support complex inputs."),
+    promote="none", samples=samples(real, one), spelled="fm", check=no_complex("isposinf does not support complex inputs."),
     exact="isposinf does not support non-boolean outputs.",
 )
 def isposinf(xp: Any, input: Array) -> Array:
@@ -396,7 +396,7 @@ def isposinf(xp: Any, input: Array) -> Array:
 
 
 @elementwise(
-    promote="none", spelled="fm", check=no_complex("isneginf does not support complex inputs."),
+    promote="none", samples=samples(real, one), spelled="fm", check=no_complex("isneginf does not support complex inputs."),
     exact="isneginf does not support non-boolean outputs.",
 )
 def isneginf(xp: Any, input: Array) -> Array:
@@ -404,7 +404,7 @@ def isneginf(xp: Any, input: Array) -> Array:
     return input == -np.inf if input.dtype.kind not in "biu" else xp.zeros(input.shape, bool)
 
 
-@elementwise(promote="none", spelled="fm")
+@elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isreal(xp: Any, input: Array) -> Array:
     """Which elements have no imaginary part."""
     return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, bool)
@@ -423,7 +423,7 @@ def _check_tolerance(rtol: float, atol: float, equal_nan: bool = False) -> None:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 
-@elementwise(promote="none", spelled="fm", check=_check_close)
+@elementwise(promote="none", samples=samples(apart, pairs), spelled="fm", check=_check_close)
 def isclose(
     xp: Any, input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Array:

@@ -26,6 +26,11 @@ __all__: list[str] = []
 pairs: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,))]
 
 
+def both_parts(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Complex numbers."""
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
+
+
 def as_complex(g: Any) -> Any:
     """A real cotangent as a complex one."""
     return g if is_complex(g) else g + 0j
@@ -34,7 +39,7 @@ def as_complex(g: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- parts
 
 
-@view(name="real", node="Select", spelled="", holomorphic=False)
+@view(name="real", node="Select", samples=samples(both_parts, [((3, 4),)]), spelled="", holomorphic=False)
 def _real(xp: Any, input: Array) -> Array:
     """The real parts, sharing memory."""
     return input.real
@@ -43,7 +48,7 @@ def _real(xp: Any, input: Array) -> Array:
 _real.vjp(input=lambda g: as_complex(g))
 
 
-@view(name="imag", node="Select", spelled="", holomorphic=False)
+@view(name="imag", node="Select", samples=samples(both_parts, [((3, 4),)]), spelled="", holomorphic=False)
 def _imag(xp: Any, input: Array) -> Array:
     """The imaginary parts, sharing memory."""
     return input.imag
@@ -90,12 +95,10 @@ def _joined(g: Any) -> Any:
     return g.view(OF_NUMPY[g.dtype].to_complex().numpy)[..., 0]
 
 
-def _check_as_real(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    if not inputs[0].dtype.is_complex:
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-
-
-@view(spelled="f", holomorphic=False, name="view_as_real", vmap=lambda values, b, size, params: view_as_real(values[0]))
+@view(
+    spelled="f", samples=samples(both_parts, [((3, 4),)]), holomorphic=False,
+    vmap=lambda values, batched, size, params: view_as_real(values[0]),  # type: ignore[has-type]
+)  # fmt: skip
 def view_as_real(xp: Any, input: Array) -> Array:
     """Complex numbers as a last axis of (real, imaginary), sharing memory."""
     if input.dtype.kind != "c":
@@ -106,7 +109,10 @@ def view_as_real(xp: Any, input: Array) -> Array:
 view_as_real.vjp(input=_joined)
 
 
-@view(spelled="f", holomorphic=False, name="view_as_complex", vmap=lambda values, b, size, params: view_as_complex(values[0]))
+@view(
+    spelled="f", holomorphic=False,
+    vmap=lambda values, batched, size, params: view_as_complex(values[0]),  # type: ignore[has-type]
+)  # fmt: skip
 def view_as_complex(xp: Any, input: Array) -> Array:
     """A last axis of (real, imaginary) as complex numbers, sharing memory."""
     found = OF_NUMPY[input.dtype]
@@ -132,7 +138,7 @@ view_as_complex.vjp(input=lambda g: view_as_real(g))
 # ------------------------------------------------------------------------------------------------------ conjugates
 
 
-@elementwise(name="conj", spelled="", holomorphic=False)
+@elementwise(name="conj", samples=samples(both_parts, [((3, 4),), ((),)]), spelled="", holomorphic=False)
 def _conj(xp: Any, input: Array) -> Array:
     """The complex conjugate."""
     return xp.conjugate(input)
@@ -147,7 +153,7 @@ def conj(input: Tensor) -> Tensor:
     return _conj.public(input) if input.dtype.is_complex else input
 
 
-@elementwise(spelled="fmi", holomorphic=False, exact=EXACT)
+@elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="fmi", holomorphic=False, exact=EXACT)
 def conj_physical(xp: Any, input: Array) -> Array:
     """The complex conjugate, in memory of its own."""
     return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()

@@ -64,7 +64,7 @@ def converted(
     where = here if device is None else place(device)
     ordered = memory_format is not None and memory_format is not preserve_format
     if where is here and not copy and not (ordered and not _in_order(t, memory_format)):
-        return t if want is t.dtype else to_dtype.public(t, dtype=want)  # type: ignore[no-any-return]
+        return t if want is t.dtype else to_dtype.public(t, dtype=want)
     if here is META and where is not META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     form = memory_format if ordered else preserve_format
@@ -86,16 +86,18 @@ def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
 
 def read_to(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, DType | None, bool, bool, Any]:
     """The arguments of `.to`, in any of its forms: device, dtype, non_blocking, copy, memory format."""
-    rest = list(args)
+    rest: list[Any] = list(args)
     device, dtype = named.pop("device", None), named.pop("dtype", None)
     other = named.pop("other", None)
-    if rest and isinstance(rest[0], Tensor):
+    head: Any = rest[0] if rest else False
+    if isinstance(head, Tensor):
         other = rest.pop(0)
-    elif rest and isinstance(rest[0], DType):
+    elif isinstance(head, DType):
         dtype = rest.pop(0)
-    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))) and not isinstance(rest[0], bool):
+    elif head is None or (isinstance(head, (str, int, Device)) and not isinstance(head, bool)):
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], DType)):
+        second: Any = rest[0] if rest else False
+        if second is None or isinstance(second, DType):
             dtype = rest.pop(0)
     if other is not None:
         device, dtype = other.device, other.dtype
@@ -114,7 +116,7 @@ def read_to(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, DType | 
 def to(self: Tensor, *args: Any, **named: Any) -> Tensor:
     """The tensor in another dtype or on another device: `to(dtype)`, `to(device, dtype)`, `to(other)`."""
     if len(args) == 1 and not named and args[0].__class__ is DType:
-        return self if self.dtype is args[0] else to_dtype.public(self, dtype=args[0])  # type: ignore[no-any-return]
+        return self if self.dtype is args[0] else to_dtype.public(self, dtype=args[0])
     device, dtype, _, copy, form = read_to(args, named)
     if isinstance(device, (str, int)):
         device = as_device(device)

@@ -13,6 +13,7 @@ import numpy as np
 from chainrule.autograd.bind import operator
 from chainrule.autograd.door import NUMBERS
 from chainrule.core.dtype import FLOAT
+from chainrule.core.family import call
 from chainrule.core.op import REGISTRY
 from chainrule.core.public import PUBLIC, equip_tensor
 from chainrule.core.tensor import Tensor
@@ -42,7 +43,7 @@ def _reflected(op: Any) -> Any:
 
 
 def _rtruediv(self: Tensor, other: Any) -> Any:
-    return Tensor.__mul__(self.reciprocal(), other) if _known(other) else NotImplemented  # type: ignore[attr-defined]
+    return call("reciprocal", self) * other if _known(other) else NotImplemented
 
 
 def _inplace(method: Any) -> Any:

@@ -39,7 +39,7 @@ def absolute(xp: Any, input: Array) -> Array:
     return xp.absolute(input)
 
 
-absolute.vjp(input=lambda g, input: g * sgn(input))
+absolute.vjp(input=lambda g, input: g * sgn(input))  # type: ignore[has-type]
 alias(absolute, "absolute", spelled="fmi")
 
 
@@ -89,7 +89,7 @@ sgn.vjp(input=_pull_sgn)
 
 
 @elementwise(
-    promote="none", exact="signbit does not support non-boolean outputs.", spelled="fm",
+    promote="none", samples=samples(nonzero, one), exact="signbit does not support non-boolean outputs.", spelled="fm",
     check=no_complex("signbit is not implemented for complex tensors.", NotImplementedError),
 )  # fmt: skip
 def signbit(xp: Any, input: Array) -> Array:

@@ -83,7 +83,7 @@ def lgamma(xp: Any, input: Array) -> Array:
     return xp.special.lgamma(input)
 
 
-lgamma.vjp(input=lambda g, input: g * digamma(input))
+lgamma.vjp(input=lambda g, input: g * digamma(input))  # type: ignore[has-type]
 alias(lgamma, "gammaln", spelled="s")
 
 
@@ -93,7 +93,7 @@ def digamma(xp: Any, input: Array) -> Array:
     return xp.special.digamma(input)
 
 
-digamma.vjp(input=lambda g, input: g * _polygamma(input, n=1))
+digamma.vjp(input=lambda g, input: g * _polygamma(input, n=1))  # type: ignore[has-type]
 alias(digamma, "psi", spelled="s")
 
 
@@ -167,7 +167,7 @@ def i0(xp: Any, input: Array) -> Array:
     return xp.where(xp.isinf(input), np.nan, xp.special.i0(input)).astype(input.dtype)  # NaN at infinity, as PyTorch
 
 
-i0.vjp(input=lambda g, input: g * i1(input))
+i0.vjp(input=lambda g, input: g * i1(input))  # type: ignore[has-type]
 
 
 @elementwise(samples=samples(real, one), promote="float", check=_real("i0e"), spelled="s", node="SpecialI0E")
@@ -176,7 +176,7 @@ def i0e(xp: Any, input: Array) -> Array:
     return xp.special.i0e(input)
 
 
-i0e.vjp(input=lambda g, input, out: g * (i1e(input) - sgn(input) * out))
+i0e.vjp(input=lambda g, input, out: g * (i1e(input) - sgn(input) * out))  # type: ignore[has-type]
 
 
 @elementwise(samples=samples(real, one), promote="float", check=_real("i1"), spelled="s", node="SpecialI1")

@@ -30,7 +30,7 @@ def sin(xp: Any, input: Array) -> Array:
     return xp.sin(input)
 
 
-sin.vjp(input=lambda g, input: g * cos(input))
+sin.vjp(input=lambda g, input: g * cos(input))  # type: ignore[has-type]
 
 
 @elementwise(samples=samples(real, one), promote="float", spelled="fmiF")
@@ -105,7 +105,7 @@ def sinh(xp: Any, input: Array) -> Array:
     return xp.sinh(input)
 
 
-sinh.vjp(input=lambda g, input: g * cosh(input))
+sinh.vjp(input=lambda g, input: g * cosh(input))  # type: ignore[has-type]
 
 
 @elementwise(samples=samples(real, one), promote="float", spelled="fmiF")
