@@ -19,10 +19,11 @@ from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "restore_dtype", "restored", "sum_dtype",
+    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "restore_dtype", "restored", "SAME_OUT", "sum_dtype",
     "unfolded",
 ]  # fmt: skip
 
+SAME_OUT = "Expected out tensor to have dtype {result}, but got {out} instead"  # what ops say that never cast into out=
 SCALARS = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 
@@ -31,6 +32,8 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
     """The axes a user's `dim` means; None and () mean all."""
     if dim is None:
         return tuple(range(rank))
+    if isinstance(dim, Tensor):
+        dim = dim.item()  # type: ignore[attr-defined]
     try:
         axes = normalize_dims(dim, rank)
     except TypeError:

@@ -19,7 +19,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes, expand_shape, normalize_dim
 from chainrule.core.tensor import PLAIN, Tensor, fresh
-from chainrule.ops.along import rank_of, sum_dtype
+from chainrule.ops.along import SAME_OUT, rank_of, sum_dtype
 from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
@@ -109,7 +109,7 @@ def _matmul_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 
 
 @contraction(
-    linear=True, check=_check_mm, vmap=_matmul_batch, samples=samples(real, [((3, 4), (4, 2))]), spelled="fm"
+    linear=True, exact=SAME_OUT, check=_check_mm, vmap=_matmul_batch, samples=samples(real, [((3, 4), (4, 2))]), spelled="fm"
 )
 def mm(xp: Any, input: Array, mat2: Array) -> Array:
     """Product of two matrices."""
@@ -152,7 +152,7 @@ def _check_bmm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     _refuse_bool(a, "bmm")
 
 
-@contraction(linear=True, check=_check_bmm, vmap=_matmul_batch, samples=samples(real, [((2, 3, 4), (2, 4, 2))]))
+@contraction(linear=True, exact=SAME_OUT, check=_check_bmm, vmap=_matmul_batch, samples=samples(real, [((2, 3, 4), (2, 4, 2))]))
 def bmm(xp: Any, input: Array, mat2: Array) -> Array:
     """Products of the matrices of two batches, pair by pair."""
     if input.ndim != 3 or mat2.ndim != 3 or input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
@@ -210,7 +210,7 @@ def _mv_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> A
     return matmul(a, b) if batched[0] else matmul(b, flipped(a))
 
 
-@contraction(linear=True, check=_check_mv, vmap=_mv_batch, samples=samples(real, [((3, 4), (4,))]))
+@contraction(linear=True, exact=SAME_OUT, check=_check_mv, vmap=_mv_batch, samples=samples(real, [((3, 4), (4,))]))
 def mv(xp: Any, input: Array, vec: Array) -> Array:
     """Product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1 or input.shape[1] != vec.shape[0]:
@@ -252,7 +252,10 @@ def _dot_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> 
     return matmul(a, b) if batched[0] else matmul(b, a)
 
 
-@contraction(linear=True, check=_check_dot, vmap=_dot_batch, samples=samples(real, [((4,), (4,))]))
+@contraction(
+    linear=True, exact="result dtype {out} does not match input dtype {result}", check=_check_dot, vmap=_dot_batch,
+    samples=samples(real, [((4,), (4,))]),
+)  # fmt: skip
 def dot(xp: Any, input: Array, tensor: Array) -> Array:
     """Sum of the products of two vectors' elements."""
     if input.ndim != 1 or tensor.ndim != 1 or input.shape != tensor.shape:
@@ -424,6 +427,7 @@ def _check_addmm_shapes(a: Any, b: Any) -> None:
 
 @contraction(
     spelled="fmi",
+    exact=SAME_OUT,
     check=_check_sum("addmm", (2, 2), "addmm_impl_cpu_", _check_addmm_shapes),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 2),
     samples=samples(real, [((3, 2), (3, 4), (4, 2)), ((2,), (3, 4), (4, 2))], beta=[1, 0.5], alpha=[1, 2]),
@@ -455,6 +459,7 @@ def _check_addmv(input: Any, a: Any, b: Any) -> None:
 
 @contraction(
     spelled="fmi",
+    exact=SAME_OUT,
     check=_check_sum("addmv", (2, 1), "addmv_impl_cpu", _check_addmv_shapes),
     vmap=_sum_batch(lambda ab, batched, size: _mv_batch(ab, batched, size, {}) if batched[0] or batched[1] else mv(*ab), 1),
     samples=samples(real, [((3,), (3, 4), (4,)), ((), (3, 4), (4,))], beta=[1, 0.5], alpha=[1, 2]),
@@ -507,6 +512,7 @@ addr.vjp(
 
 @contraction(
     spelled="fmi",
+    exact=SAME_OUT,
     check=_check_sum("addbmm", (3, 3), "addbmm", _check_batches),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab).sum(-3), 2),
     samples=samples(real, [((3, 2), (2, 3, 4), (2, 4, 2))], beta=[1, 0.5], alpha=[1, 2]),
@@ -528,6 +534,7 @@ addbmm.vjp(
 
 @contraction(
     spelled="fmi",
+    exact=SAME_OUT,
     check=_check_sum("baddbmm", (3, 3), "baddbmm", _check_batches),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 3),
     samples=samples(real, [((2, 3, 2), (2, 3, 4), (2, 4, 2)), ((2,), (2, 3, 4), (2, 4, 2))], beta=[1, 0.5], alpha=[1, 2]),

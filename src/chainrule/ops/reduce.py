@@ -14,13 +14,13 @@ import numpy as np
 
 from chainrule.config import settings
 from chainrule.core.dtype import NARROW, OF_NUMPY, dtype as DType
-from chainrule.core.family import as_column, call, dtype_of, general, reduction, sum_to
+from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import axes_of, count, placed, rank_of, restore_dtype, restored, sum_dtype, unfolded
+from chainrule.ops.along import SAME_OUT, axes_of, count, placed, rank_of, restore_dtype, restored, sum_dtype, unfolded
 from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
@@ -204,6 +204,11 @@ def evenly(g: Any, input: Any, out: Any, dim: Any, *, nan: bool = False) -> Any:
     return call("where", hit, restored(g, shape, dim) / sum(hit, dim, True, dtype=dtype_of(g)), 0.0)
 
 
+_MATCHING = (
+    "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype."
+)
+
+
 def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     check_keepdim(name, keepdim)
     _need_elements(name, input.shape, dim)
@@ -211,13 +216,13 @@ def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     return restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype)
 
 
-@reduction(check=refuse("max_values_cpu"), samples=samples(apart, one, **_everywhere))
+@reduction(check=refuse("max_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
 def amax(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The largest value over the given axes, or over all."""
     return _extreme("amax", xp.maximum, input, dim, keepdim)
 
 
-@reduction(check=refuse("min_values_cpu"), samples=samples(apart, one, **_everywhere))
+@reduction(check=refuse("min_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
 def amin(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The smallest value over the given axes, or over all."""
     return _extreme("amin", xp.minimum, input, dim, keepdim)
@@ -271,7 +276,7 @@ def _max_all_batch(fold_name: str) -> Any:
     return run
 
 
-@general(
+@reduction(
     node={"T": "MaxBackward1"}, check=refuse("max_all"), spelled="", vmap=_max_all_batch("amax"), samples=samples(apart, one)
 )
 def max_all(xp: Any, input: Array) -> Array:
@@ -279,7 +284,7 @@ def max_all(xp: Any, input: Array) -> Array:
     return _extreme("max", xp.maximum, input, None, False)
 
 
-@general(
+@reduction(
     node={"T": "MinBackward1"}, check=refuse("min_all"), spelled="", vmap=_max_all_batch("amin"), samples=samples(apart, one)
 )
 def min_all(xp: Any, input: Array) -> Array:
@@ -323,7 +328,7 @@ def pulled_to(g: Any, indices: Any, input_shape: Any, dim: int, keepdim: bool) -
 
 
 @reduction(
-    name="max", outs=("values", "indices"), check=refuse("max"), spelled="", samples=samples(apart, one, **_one_axis)
+    name="max", outs=("values", "indices"), exact=SAME_OUT, check=refuse("max"), spelled="", samples=samples(apart, one, **_one_axis)
 )
 def max_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
     """The largest values along an axis, and where they are."""
@@ -331,7 +336,7 @@ def max_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
 
 
 @reduction(
-    name="min", outs=("values", "indices"), check=refuse("min"), spelled="", samples=samples(apart, one, **_one_axis)
+    name="min", outs=("values", "indices"), exact=SAME_OUT, check=refuse("min"), spelled="", samples=samples(apart, one, **_one_axis)
 )
 def min_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
     """The smallest values along an axis, and where they are."""
@@ -396,13 +401,13 @@ def _place_batch(name: str) -> Any:
     return run
 
 
-@reduction(check=_check_place("argmax"), vmap=_place_batch("argmax"))
+@reduction(check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"))
 def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the largest value is: along an axis, or in the flattened whole."""
     return position("argmax", xp.argmax, input, dim, keepdim)
 
 
-@reduction(check=_check_place("argmin"), vmap=_place_batch("argmin"))
+@reduction(check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"))
 def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the smallest value is: along an axis, or in the flattened whole."""
     return position("argmin", xp.argmin, input, dim, keepdim)
@@ -547,6 +552,7 @@ def _powered(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
 
 @reduction(
     name="linalg_vector_norm",
+    exact=SAME_OUT,
     spelled="",
     holomorphic=False,
     check=_check_vector_norm,

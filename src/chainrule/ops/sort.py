@@ -4,7 +4,10 @@ goes to the places the values came from.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NoReturn
+
+import numpy as np
 
 from chainrule.core.family import general, reduction, scan
 from chainrule.core.op import Array, Number
@@ -12,7 +15,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import apart, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import placed
+from chainrule.ops.along import SAME_OUT, placed
 from chainrule.ops.reduce import pulled_to
 from chainrule.ops.writing import into
 
@@ -34,7 +37,7 @@ def _check_sort(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
 
 
-@scan(outs=("values", "indices"), check=_check_sort, samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
+@scan(outs=("values", "indices"), exact=SAME_OUT, check=_check_sort, samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
 def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The values in order along an axis, and where each came from."""
     return xp.sorting.sort(input, normalize_dim(dim, input.ndim), bool(descending))
@@ -62,7 +65,7 @@ def _check_topk(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError("topk does not support bool dtypes on CPU")
 
 
-@scan(outs=("values", "indices"), check=_check_topk, samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1]))
+@scan(outs=("values", "indices"), exact=SAME_OUT, check=_check_topk, samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1]))
 def topk(xp: Any, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Array:
     """The k largest (or smallest) values along an axis, and where they are."""
     return xp.sorting.topk(input, int(k), normalize_dim(dim, input.ndim), bool(largest), bool(sorted))
@@ -172,6 +175,16 @@ def unique_consecutive(
 # ---------------------------------------------------------------------------------------------------------- searching
 
 
+def _warn_scattered(name: str, x: Any) -> None:
+    if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+        warnings.warn(
+            f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy "
+            f"when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible.",
+            UserWarning,
+            stacklevel=8,
+        )
+
+
 def _as_values(xp: Any, values: Any) -> Any:
     return values if hasattr(values, "dtype") else xp.asarray(values)
 
@@ -188,6 +201,8 @@ def searchsorted(
     sorter: Array | None = None,
 ) -> Array:
     """Where each value belongs in an ordered last axis."""
+    _warn_scattered("boundary", sorted_sequence)
+    _warn_scattered("input value", input)
     return xp.sorting.searchsorted(sorted_sequence, _as_values(xp, input), out_int32, right, side, sorter)
 
 

@@ -243,13 +243,13 @@ def nanmedian_along(xp: Any, input: Array, dim: int = -1, keepdim: bool = False)
     return xp.sorting.nanmedian(input, normalize_dim(dim, input.ndim), keepdim)
 
 
-@general(node="Median", vmap=_batch_along("median"), **_whole_facts)
+@reduction(node="Median", vmap=_batch_along("median"), **_whole_facts)
 def median_all(xp: Any, input: Array) -> Array:
     """The lower median of everything."""
     return _whole_median(xp.sorting.median, input)
 
 
-@general(node="Nanmedian", vmap=_batch_along("nanmedian"), **_whole_facts)
+@reduction(node="Nanmedian", vmap=_batch_along("nanmedian"), **_whole_facts)
 def nanmedian_all(xp: Any, input: Array) -> Array:
     """The lower median of everything that is not NaN."""
     return _whole_median(xp.sorting.nanmedian, input)
@@ -355,6 +355,8 @@ def _quantile(
     values = _between(ordered, _ranks(ordered, quantiles.expand((*ordered.shape[:-1], quantiles.shape[0])), ignore_nan), interpolation)
     if keepdim and rank:
         values = values.reshape((1,) * rank + (-1,)) if axis is None else values.unsqueeze(axis)
+    if out is not None and out.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() out tensor must be same dtype as the input tensor")
     return into(name, values.squeeze(-1) if not q.ndim else values.movedim(-1, 0), out, (input, q))
 
 
@@ -378,10 +380,12 @@ def nanquantile(
 
 
 def _check_histc(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    dtype, bins = inputs[0].dtype, params["bins"]
+    dtype, low, high = inputs[0].dtype, params["min"], params["max"]
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
     if not dtype.is_floating_point:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{dtype.title}'")
-    _check_bins(bins)
+    _check_bins(params["bins"])
 
 
 def _check_bins(bins: int) -> None:
@@ -413,6 +417,7 @@ def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
     """How many elements fall in each bin, and where the bins end."""
+    _check_histogram(input, bins, weight, out)
     x = input.raw.reshape(-1)
     edges = bins.raw if isinstance(bins, Tensor) else _bin_edges(x, int(bins), range)
     weights = None if weight is None else weight.raw.reshape(-1)
@@ -422,6 +427,28 @@ def histogram(
         result = (result / (result.sum() * np.diff(edges))).astype(x.dtype)
     made = RETURN_TYPES.get(("histogram", ("hist", "bin_edges"))) or _histogram_type()
     return into("histogram", made(fresh(result), fresh(np.array(edges))), out, (input,))
+
+
+def _check_histogram(input: Any, bins: Any, weight: Any, out: Any) -> None:
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"\"histogram_cpu\" not implemented for '{input.dtype.title}'")
+    partners = {"bins tensors": bins, "weight tensor": weight}
+    partners |= {} if out is None else {"hist tensor": out[0], "bin_edges tensor": out[1]}
+    for name, x in partners.items():
+        if isinstance(x, Tensor) and x.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram(): input tensor and {name} should have the same dtype, but got input {input.dtype.title} "
+                f"and {x.dtype.title}"
+            )
+    if isinstance(bins, Tensor) and bins.ndim != 1:
+        raise RuntimeError(f"torch.histogram(): bins tensor should have one dimension, but got {bins.ndim} dimensions")
+    if isinstance(bins, Tensor) and not bins.shape[0]:
+        raise RuntimeError("torch.histogram(): bins tensor should have at least 1 element")
+    if weight is not None and weight.shape.numel() != input.shape.numel():
+        raise RuntimeError(
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding "
+            f"its innermost dimension, but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
+        )
 
 
 def _bin_edges(x: Any, bins: int, range: Any) -> Any:

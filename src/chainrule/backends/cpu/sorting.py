@@ -315,7 +315,8 @@ def histc(x: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _histogram_range(x, min, max)
     inside = x[(x >= low) & (x <= high)]
-    place = ((inside - low) * bins / (high - low)).astype(np.int64)
+    width = (high - low) or 1.0  # so large that a step of 1 is lost
+    place = ((inside - low) * bins / width).astype(np.int64)
     return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(x.dtype)
 
 
