@@ -149,7 +149,8 @@ class BackwardCFunction(Node, FunctionCtx):
         return kept
 
     def output_facts(self) -> list[Any]:
-        return self.__dict__.get("made", [])
+        found: list[Any] = self.__dict__.get("made", [])
+        return found
 
     def maybe_clear_saved_tensors(self) -> None:
         """Release what was kept, now."""
@@ -507,7 +508,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
             t.edge, t.cut = ctx, None
             return [t]
     ctx.outputs = len(given)
-    ctx.made = made = []
+    made: list[Any] = []
+    ctx.made = made
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
     dirty = _marked(ctx.dirty_tensors, given, inputs)
     silent = {id(t) for t in ctx.non_differentiable}

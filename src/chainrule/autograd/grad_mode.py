@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import REPLAY
@@ -59,7 +59,7 @@ class Mode:
                 stacklevel=2,
             )
         if inspect.isgeneratorfunction(fn):
-            return _decorated_generator(self, fn)
+            return cast(F, _decorated_generator(self, fn))
 
         @functools.wraps(fn)
         def inside(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ def _decorated_generator(mode: Mode, fn: Any) -> Any:
                         source.close()
                     raise
                 except BaseException as error:
-                    value, step = error, source.throw  # type: ignore[assignment]
+                    value, step = error, source.throw
         except StopIteration as stop:
             return stop.value
 

@@ -94,7 +94,15 @@ class save_on_cpu(saved_tensors_hooks):
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         if pin_memory:
             raise NotImplementedError("save_on_cpu(pin_memory=True): there is no memory of a device to copy to")
-        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+        def pack(t: Any) -> Any:
+            return t.device, t.cpu()
+
+        def unpack(packed: Any) -> Any:
+            device, kept = packed
+            return kept.to(device)
+
+        super().__init__(pack, unpack)
 
 
 @contextmanager
@@ -207,7 +215,7 @@ class _AllowMutationOnSavedContext:
     def clear(self) -> None:
         """Forget everything."""
         for table in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
-            table.clear()  # type: ignore[attr-defined]
+            table.clear()
 
     def pack(self, t: Tensor) -> _Handle:
         """A handle for a tensor of one version; the same for the same."""

@@ -8,7 +8,7 @@ hooks; for a leaf: its tensor hooks, accumulation, then its post-accumulate hook
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _tensor_hooks(node: Node) -> Iterator[tuple[int, HookTable]]:
     if isinstance(node, AccumulateGrad):
         extra = node.variable.extra
         if extra is not None and extra.hooks:
-            yield 0, extra.hooks
+            yield 0, cast(HookTable, extra.hooks)
     assert node.hooks is not None
     yield from ((i, table) for i, table in node.hooks.tensor.items() if table)
 

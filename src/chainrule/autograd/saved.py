@@ -158,7 +158,8 @@ def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedT
 def _packed_by_default(saved: SavedTensor, given: Tensor) -> SavedTensor:
     hooks = _default_hooks()
     if hooks is not None:
-        saved._pack(*hooks, given)
+        pack, unpack = hooks
+        saved._pack(pack, unpack, given)
     return saved
 
 
@@ -293,7 +294,7 @@ def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any =
     output it is."""
     raw = value.raw if isinstance(value, Tensor) else value
     made = value.edge if isinstance(value, Tensor) else maker or node
-    source = made.node if made.__class__ is Port else made
+    source: Any = made.node if made.__class__ is Port else made
     is_node = isinstance(source, Node) and source.name() != "torch::autograd::AccumulateGrad"
     index = made.index if made.__class__ is Port else 0
     origin = f", which is output {index} of {forward_name(source)}," if is_node else ""

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary, ref
 
 import chainrule as torch
 from chainrule.autograd.function import Function
+from chainrule.autograd.grad_mode import enable_grad, no_grad
 from chainrule.autograd.graph import saved_tensors_hooks
 from chainrule.autograd.tasks import current
 from chainrule.core.sites import describe, here_in_user_code
@@ -219,7 +220,7 @@ class _Frame:
         self.holders.append(ref(holder))
         self.sites.append(here_in_user_code())
         if self.describe_tensor is not None:
-            with torch.no_grad():
+            with no_grad():
                 self.descriptions.append(self.describe_tensor(t))
         return holder
 
@@ -249,7 +250,7 @@ class _Frame:
         tensors = self.saver.restored()
         self.reruns[key] = rerun = _Rerun()
         try:
-            with _Recording(ref(self), key), torch.enable_grad():
+            with _Recording(ref(self), key), enable_grad():
                 self.again(*tensors)
         except _Stop:
             pass
@@ -298,7 +299,7 @@ class _Recording(saved_tensors_hooks):
     """The second run: what its nodes keep goes into the holders of the first."""
 
     def __init__(self, frame_ref: ref[_Frame], key: Any) -> None:
-        def pack(t: Tensor) -> Tensor:
+        def pack(t: Any) -> Tensor:
             frame = frame_ref()
             assert frame is not None
             rerun = frame.reruns[key]
@@ -344,7 +345,8 @@ class _SaveInputs(Function):
 
         def restored() -> list[Any]:
             full = list(rest)
-            for i, t in zip(places, ctx_ref().saved_tensors):
+            node: Any = ctx_ref()
+            for i, t in zip(places, node.saved_tensors):
                 full[i] = t
             return full[1:]
 
@@ -430,7 +432,7 @@ class CheckpointFunction(Function):
         ctx.rest = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
-        with torch.no_grad():
+        with no_grad():
             return run_function(*args)
 
     @staticmethod
@@ -446,7 +448,7 @@ class CheckpointFunction(Function):
         for i, t in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = t
         leaves = detach_variable(tuple(inputs))
-        with _generator_at(ctx.state), torch.enable_grad():
+        with _generator_at(ctx.state), enable_grad():
             outs = ctx.run_function(*leaves)
         outs = (outs,) if isinstance(outs, Tensor) else outs
         pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]  # type: ignore[attr-defined]
