@@ -277,6 +277,12 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 
 @method
+def ndimension(self: Tensor) -> int:
+    """The number of axes."""
+    return self.ndim
+
+
+@method
 def dim(self: Tensor) -> int:
     """The number of axes."""
     return self.ndim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.autograd.door import write_out
+from chainrule.core.family import Family
 
 __all__ = ["into"]
 
@@ -14,6 +15,7 @@ class _Named:
 
     __slots__ = ("name", "outs")
     exact = None
+    family = Family()
 
     def __init__(self, name: str, outs: Any) -> None:
         self.name, self.outs = name, outs
