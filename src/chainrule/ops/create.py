@@ -46,21 +46,28 @@ def creation(spelled: str = "f", name: str | None = None) -> Callable[[Callable[
 
     def decorate(fn: Callable[..., Any]) -> Any:
         title = name or fn.__name__.rstrip("_")
-
-        @wraps(fn)
-        def public(*args: Any, **kwargs: Any) -> Any:
-            if LISTENING or (args and args[0].__class__ not in CALM and args[0].__class__ not in PLAIN):
-                done, result = override(public, args[:1], args, kwargs, here())
-                if done:
-                    return result
-            return fn(*args, **kwargs)
-
-        public.__name__ = public.__qualname__ = title
-        public.public = public  # type: ignore[attr-defined]
+        public = _asking(fn, title)
         spell(title, public, spelled)
         return public
 
     return decorate
+
+
+def _asking(fn: Callable[..., Any], title: str) -> Any:
+    """`fn`, after modes and the first argument's class were asked whether they answer; they are told of `func[0]`."""
+
+    @wraps(fn)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if LISTENING or (args and args[0].__class__ not in CALM and args[0].__class__ not in PLAIN):
+            done, result = override(func[0], args[:1], args, kwargs, here())
+            if done:
+                return result
+        return fn(*args, **kwargs)
+
+    func: list[Any] = [public]
+    public.__name__ = public.__qualname__ = title
+    public.public, public.func = public, func  # type: ignore[attr-defined]
+    return public
 
 
 def made(raw: Any, requires_grad: bool = False) -> Tensor:
@@ -473,22 +480,43 @@ def _refuse_names(names: Any, name: str) -> None:
         raise NotImplementedError(f"{name}(): names={names!r}: tensors here have no named dimensions")
 
 
-def _constant(name: str, fill: Any, doc: str) -> Any:
-    def fn(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+_SHAPES = frozenset((tuple, list, Size))
+
+
+def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
+    def careful(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
         shape = _size_of(args, size, name)
-        if names is not None:
-            _refuse_names(names, name)
+        _refuse_names(names, name)
         if out is not None:
             kind = None if dtype is None else dtype_from(dtype, name)
             return write_to(out, np.full(shape, fill, out.dtype.numpy), name, kind)
         return filled(name, shape, fill, dtype, device, layout, requires_grad, pin_memory)
 
-    fn.__name__, fn.__doc__ = name, doc
-    return creation()(fn)
+    careful.__name__ = name
+    careful = _asking(careful, name)
+
+    def public(*args: Any, **options: Any) -> Tensor:
+        if LISTENING or options or settings.default_device is not CPU or not args:
+            return careful(*args, **options)  # type: ignore[no-any-return]
+        first = args[0]
+        try:
+            raw = make(first if first.__class__ in _SHAPES else args, settings.default_dtype.numpy)
+        except (TypeError, ValueError, MemoryError):
+            return careful(*args)  # type: ignore[no-any-return]
+        t: Tensor = _new(Tensor)
+        t.raw = raw
+        t.edge = t.store = t.viewed = t.extra = t.cut = None
+        return t
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__, public.public = doc, public  # type: ignore[attr-defined]
+    careful.func[0] = public
+    spell(name, public, "f")
+    return public
 
 
-zeros = _constant("zeros", 0, "A tensor of zeros.")
-ones = _constant("ones", 1, "A tensor of ones.")
+zeros = _constant("zeros", 0, np.zeros, "A tensor of zeros.")
+ones = _constant("ones", 1, np.ones, "A tensor of ones.")
 
 
 @creation()
@@ -631,6 +659,9 @@ def _resized_for(name: str, out: Tensor, count: int) -> None:
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Numbers from `start` up to, not including, `end`, in steps of `step`."""
     start, end, step = _arange_ends(args, start, end, step)
+    if dtype is out is layout is device is None and end.__class__ is start.__class__ is step.__class__ is int:
+        if step > 0 and end >= start and settings.default_device is CPU and not pin_memory:
+            return made(np.arange(start, end, step), requires_grad)
     check_options("arange", layout, pin_memory)
     kind = _range_dtype((start, end, step), out) if dtype is None else dtype_from(dtype, "arange")
     a, b, s = (_number(x, "arange") for x in (start, end, step))

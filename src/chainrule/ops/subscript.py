@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.door import door, has_overlap
+from chainrule.autograd.versions import touch
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, sum_to
@@ -25,13 +26,13 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.shape import expand_shape, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
-from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form
+from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form, quiet
 from chainrule.ops.views import alias_view, select, slice_view, unsqueeze
 
 __all__ = ["index", "index_put", "index_sum", "read_indices"]
 
 Dims = tuple[int, ...]
-I64 = np.dtype(np.int64)
+I64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 
 
 # ------------------------------------------------------------------------------------------------------ the ops
@@ -413,19 +414,48 @@ def __getitem__(self: Tensor, key: Any) -> Any:
         done, result = _asked("__getitem__", (self, key), (self, key))
         if done:
             return result
+        shape: Any = self.shape
+    else:
+        shape = self.raw.shape
     kind = key.__class__
-    if kind is int:
-        shape = self.shape
-        if not shape:
-            raise IndexError(_SCALAR)
-        return select.public(self, 0, select_index(key, shape[0], 0))
-    if kind is slice and self.shape:
-        return slice_view.public(self, 0, *slice_indices(key, self.shape[0]))
-    reader = _read(self, key)
+    if kind is int and shape:
+        n = shape[0]
+        return pick(self, 0, key if -n <= key < n else select_index(key, n, 0))
+    if kind is slice and shape:
+        start, stop, step = key.indices(shape[0]) if key.step is None else slice_indices(key, shape[0])
+        return cut(self, 0, start, stop if stop > start else start, step)
+    if kind is tuple and len(key) <= len(shape) and _BASIC.issuperset(map(type, key)):
+        return _cut_out(self, key)
+    if kind is Tensor and shape and key.raw.__class__ is np.ndarray and key.raw.dtype is I64 and key.raw.ndim:
+        return take_at(self, key, dims=_FIRST)
+    return _general(self, key)
+
+
+pick, cut, take_at = select.public, slice_view.public, index.public
+_BASIC, _FIRST = frozenset((int, slice)), (0,)
+
+
+def _cut_out(x: Tensor, key: tuple[Any, ...]) -> Tensor:
+    """A key of ints and slices, an op for each that does anything."""
+    whole, axis = x, 0
+    for at, part in enumerate(key):
+        n = x.shape[axis]
+        if part.__class__ is int:
+            x = pick(x, axis, part if -n <= part < n else select_index(part, n, at))
+            continue
+        start, stop, step = slice_indices(part, n)
+        if start or stop != n or step != 1 or part.start:
+            x = cut(x, axis, start, stop, step)
+        axis += 1
+    return alias_view.public(x) if x is whole else x  # type: ignore[no-any-return]
+
+
+def _general(x: Tensor, key: Any) -> Any:
+    reader = _read(x, key)
     if reader.found:
         indices, dims = read_indices(reader.found)
-        return index.public(reader.x, indices, dims=dims)
-    return alias_view.public(self) if reader.x is self else reader.x
+        return take_at(reader.x, indices, dims=dims)
+    return alias_view.public(x) if reader.x is x else reader.x
 
 
 @method
@@ -435,6 +465,8 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         done, _ = _asked("__setitem__", (self, key, value), (self, key, value))
         if done:
             return
+    elif _written(self, key, value):
+        return
     if not isinstance(value, (Tensor, int, float, complex, np.number, np.bool_)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_legacy_type(self)}")
     reader = _read(self, key)
@@ -446,6 +478,39 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         _copy_to(reader.x, value)
     else:
         fill_(reader.x, value)
+
+
+def _written(x: Tensor, key: Any, value: Any) -> bool:
+    """The common case in one NumPy assignment: nothing is recorded, the key is basic, the value is of the same kind.
+    Whatever NumPy refuses goes the long way, to be refused in PyTorch's words."""
+    raw = x.raw
+    if not quiet(x) or not raw.flags.c_contiguous or raw.__class__ is not np.ndarray:
+        return False
+    op = "copy_"
+    if key.__class__ is Tensor:
+        key, op = key.raw, "index_put_"
+        if key.__class__ is not np.ndarray or (key.dtype is not I64 and key.dtype is not BOOL) or not key.ndim:
+            return False
+    elif not _is_basic(key):
+        return False
+    if value.__class__ in PLAIN:
+        if value.edge is not None or value.extra is not None or value.raw.dtype is not raw.dtype:
+            return False
+        value = value.raw
+    elif value.__class__ is not float and value.__class__ is not int:
+        return False
+    try:
+        raw[key] = value
+    except (ValueError, IndexError, OverflowError):
+        return False
+    touch(x, op)
+    return True
+
+
+def _is_basic(key: Any) -> bool:
+    """Ints and slices without a step."""
+    parts = key if key.__class__ is tuple else (key,)
+    return _BASIC.issuperset(map(type, parts)) and all([p.__class__ is int or p.step is None for p in parts])
 
 
 def _copy_to(target: Tensor, value: Tensor) -> None:
