@@ -72,8 +72,7 @@ def converted(
 
 
 def _in_order(t: Tensor, memory_format: Any) -> bool:
-    steps = tuple(s // t.raw.itemsize for s in t.raw.strides)
-    return steps == tuple(strides_for(tuple(t.raw.shape), memory_format))
+    return tuple(t.stride()) == tuple(strides_for(tuple(t.shape), memory_format))  # type: ignore[attr-defined]
 
 
 _FORMS = "got ({}), but expected one of:\n * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"  # fmt: skip  # noqa: E501

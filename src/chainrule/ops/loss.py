@@ -21,7 +21,7 @@ from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops import names
 from chainrule.ops.domains import not_for
 
@@ -453,6 +453,12 @@ nll_loss_backward.vjp(
 # --------------------------------------------------------------------------------------------------- public
 
 
+def _extent(t: Any) -> tuple[int, ...]:
+    """The shape; of an ordinary tensor that of its array, which costs less."""
+    shape: tuple[int, ...] = t.raw.shape if t.__class__ in PLAIN else tuple(t.shape)
+    return shape
+
+
 def _same_size(input: Any, target: Any, what: str = "target", level: int = 3) -> None:
     if input.shape != target.shape:
         warnings.warn(
@@ -489,7 +495,7 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The square of the difference."""
-    if input.raw.shape != target.raw.shape:
+    if _extent(input) != _extent(target):
         _same_size(input, target, level=4)
         input, target = _broadcast(input, target)
     if reduction != "mean" or size_average is not None or reduce is not None:
@@ -602,7 +608,7 @@ def _expanded(weight: Any, like: Any) -> Any:
 
 
 def _check_classes(input: Any, target: Any) -> None:
-    given, wanted = input.raw.shape, target.raw.shape
+    given, wanted = _extent(input), _extent(target)
     if len(given) == 2 and wanted == given[:1]:
         return
     if len(given) < 1:
@@ -633,7 +639,7 @@ def _check_class_weight(weight: Any, classes: int, input: Any) -> None:
 
 def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     _check_classes(input, target)
-    rank = len(input.raw.shape)
+    rank = len(_extent(input))
     if weight is not None:
         _check_class_weight(weight, input.shape[0 if rank == 1 else 1], input)
     chosen = nll_loss if rank <= 2 else nll_loss2d
@@ -671,7 +677,7 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
-    if input.raw.shape == target.raw.shape and target.dtype.is_floating_point:
+    if _extent(input) == _extent(target) and target.dtype.is_floating_point:
         return _soft_targets(input, target, weight, reduction, label_smoothing, axis)  # type: ignore[no-any-return]
     log_p = names.log_softmax(input, axis)
     plain = _nll(log_p, target, weight, reduction, ignore_index)
