@@ -38,7 +38,12 @@ def views_of(x: Any, rng: random.Random) -> list[tuple[str, tuple[Any, ...], dic
             ("getitem", ((slice(None),) * e + (slice(0, None, 2),),), {}), ("getitem", ((..., None),), {}),
         ]  # fmt: skip
     if n > 1:
-        calls += [("diagonal", (rng.randrange(-1, 2), 0, 1), {}), ("mT", (), {}), ("flatten", (0, 1), {}), ("swapaxes", (0, 1), {})]
+        calls += [
+            ("diagonal", (rng.randrange(-1, 2), 0, 1), {}),
+            ("mT", (), {}),
+            ("flatten", (0, 1), {}),
+            ("swapaxes", (0, 1), {}),
+        ]
         calls += [("as_strided", ([2], [x.stride(0)]), {})] if flat else []
     return calls
 
@@ -86,7 +91,9 @@ class World:
 
     def step(self, at: int, name: str, args: tuple[Any, ...], named: dict[str, Any], mode: str, other: int) -> Any:
         x = self.pool[at]
-        given = tuple({"other": self.pool[other], "leaf": self.leaf}.get(a, a) if isinstance(a, str) else a for a in args)
+        given = tuple(
+            {"other": self.pool[other], "leaf": self.leaf}.get(a, a) if isinstance(a, str) else a for a in args
+        )
         try:
             with {"grad": self.lib.enable_grad, "no_grad": self.lib.no_grad}[mode]():
                 result = call(x, name, given, named)
@@ -148,10 +155,14 @@ def run(seed: int, length: int) -> None:
         assert (got is None) == (want is None), f"{got!r}\n{want!r}\n{show(program)}"
         if want is not None:
             assert isinstance(got, type(want)), f"{got!r}\n{want!r}\n{show(program)}"
-            assert str(got)[:40] == str(want).replace("_()", "()")[:40] or "invalid combination" in str(want), f"{got}\n{want}\n{show(program)}"
+            assert str(got)[:40] == str(want).replace("_()", "()")[:40] or "invalid combination" in str(want), (
+                f"{got}\n{want}\n{show(program)}"
+            )
         for i, (a, b) in enumerate(zip(ours.facts(), theirs.facts(), strict=True)):
             assert a == b, f"tensor {i}: {a} {b}\n{show(program)}"
-            assert np.allclose(ours.pool[i].tolist(), theirs.pool[i].tolist(), equal_nan=True), f"tensor {i}\n{show(program)}"
+            assert np.allclose(ours.pool[i].tolist(), theirs.pool[i].tolist(), equal_nan=True), (
+                f"tensor {i}\n{show(program)}"
+            )
     got, want = ours.gradients(random.Random(seed)), theirs.gradients(random.Random(seed))
     if isinstance(want, str) or isinstance(got, str):
         assert got is want or got == want, f"{got}\n{want}\n{show(program)}"
@@ -176,7 +187,12 @@ PROGRAMS = {
     "as_strided, overlapping": lambda lib, x: x.as_strided((2, 2), (1, 1), 1) * 3,
     "as_strided of a part": lambda lib, x: ((y := x * 2)[1].as_strided((2, 2), (1, 2), 0).mul_(3), y)[1],
     "views made before": lambda lib, x: ((y := x * 2), (v := y[0]), (w := y.view(-1)), v.mul_(x[1]), w)[4],
-    "a view takes over": lambda lib, x: ((y := lib.zeros(2, 3, dtype=x.dtype)), y[0].add_(x[0]), y[:, 1].mul_(x[:, 2]), y)[3],
+    "a view takes over": lambda lib, x: (
+        (y := lib.zeros(2, 3, dtype=x.dtype)),
+        y[0].add_(x[0]),
+        y[:, 1].mul_(x[:, 2]),
+        y,
+    )[3],
     "copy into a view": lambda lib, x: ((y := x * 2), y[:, 0].copy_(x[:, 1]), y)[2],
     "t_ under a view": lambda lib, x: ((y := x * 2), (v := y.view(-1)), y.t_(), v.mul_(2), y * x.t())[4],
     "expand and in place": lambda lib, x: (x[0] * 2).expand(4, 3).add_(1),

@@ -14,7 +14,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.views import AXES, slice_view, unbind
+from chainrule.ops.parts import AXES, slice_view, unbind
 
 __all__ = ["block_diag", "cat", "stack"]
 
@@ -46,7 +46,9 @@ class Joining(Family):
                 "location. Please clone() the tensor before performing the operation."
             )
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         if "dim" not in params:
             return None
         rank = max(len(shape_of(v)) - b for v, b in zip(values, batched))
@@ -149,7 +151,9 @@ stack.vjp(tensors=lambda g, dim: unbind(g, dim))
 
 def _at_least(title: str, tensors: Any) -> list[Tensor]:
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"{title}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{title}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     if not tensors:
         raise RuntimeError(f"{title} expects a non-empty TensorList")
     return list(tensors)

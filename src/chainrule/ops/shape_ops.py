@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.bind_views import as_int
 from chainrule.backends.cpu import memory
 from chainrule.core import dtype as dtypes
 from chainrule.core.family import call, general, shape_of
@@ -18,11 +17,12 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
+from chainrule.ops.arguments import as_int, one_of, read_ints
+from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
-from chainrule.ops.views import (
-    check_bounds, clone, diagonal, expand, flatten, geometry, one_of, place_diagonal, read_ints, reshape, select, slice_view,
-    unsqueeze, view_op,
-)  # fmt: skip
+from chainrule.ops.parts import diagonal, place_diagonal, select, slice_view
+from chainrule.ops.strided import check_bounds, geometry
+from chainrule.ops.views import expand, flatten, reshape, unsqueeze, view_op
 
 __all__ = ["diag_embed", "flip", "repeat", "roll", "rot90", "tril", "triu"]
 
@@ -39,7 +39,13 @@ def _batch_repeat(values: Any, batched: Any, size: int, params: dict[str, Any]) 
     return _repeat(v, repeats=(1, *times))
 
 
-@general(linear=True, spelled="", name="repeat", vmap=_batch_repeat, samples=samples(real, [((2, 3),)], repeats=[(2, 1), (1, 2, 3)]))
+@general(
+    linear=True,
+    spelled="",
+    name="repeat",
+    vmap=_batch_repeat,
+    samples=samples(real, [((2, 3),)], repeats=[(2, 1), (1, 2, 3)]),
+)
 def _repeat(xp: Any, input: Array, *, repeats: Shape) -> Array:
     """Copies of the tensor, so many along each axis."""
     have = (1,) * (len(repeats) - input.ndim) + input.shape
@@ -71,7 +77,9 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
     have = (1,) * (len(times) - self.ndim) + tuple(self.shape)
     if any(r < 0 for r in times):
         sizes = [r * n for r, n in zip(times, have)]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {next(s for s, r in zip(sizes, times) if r < 0)}: {sizes}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(s for s, r in zip(sizes, times) if r < 0)}: {sizes}"
+        )
     return _repeat(self, repeats=times)  # type: ignore[no-any-return]
 
 
@@ -96,14 +104,18 @@ def repeat_interleave(
     dim = normalize_dim(dim, input.ndim)
     if not input.ndim:
         input = reshape(input, (1,))
-    if isinstance(repeats, Tensor) and repeats.numel() > 1 or (isinstance(repeats, Tensor) and repeats.ndim and repeats.numel() != 1):  # type: ignore[attr-defined]
+    if (isinstance(repeats, Tensor) and repeats.numel() > 1) or (
+        isinstance(repeats, Tensor) and repeats.ndim and repeats.numel() != 1
+    ):  # type: ignore[attr-defined]
         return _by_counts(input, repeats, dim)
     times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)  # type: ignore[attr-defined]
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
     have = tuple(input.shape)
     wide = expand(unsqueeze(input, dim + 1), (*have[: dim + 1], times, *have[dim + 1 :]))
-    return view_op.public(clone(wide, memory_format=contiguous_format), (*have[:dim], have[dim] * times, *have[dim + 1 :]))  # type: ignore[no-any-return]
+    return view_op.public(
+        clone(wide, memory_format=contiguous_format), (*have[:dim], have[dim] * times, *have[dim + 1 :])
+    )  # type: ignore[no-any-return]
 
 
 def _by_counts(input: Tensor, counts: Tensor, dim: int) -> Tensor:
@@ -135,7 +147,13 @@ def _batch_roll(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     return _roll(v, shifts=params["shifts"], dims=tuple([1 + normalize_dim(d, len(have) - 1) for d in dims]))
 
 
-@general(linear=True, spelled="", name="roll", vmap=_batch_roll, samples=samples(real, [((3, 4),)], shifts=[(1,)], dims=[(), (0,), (-1,)]))
+@general(
+    linear=True,
+    spelled="",
+    name="roll",
+    vmap=_batch_roll,
+    samples=samples(real, [((3, 4),)], shifts=[(1,)], dims=[(), (0,), (-1,)]),
+)
 def _roll(xp: Any, input: Array, *, shifts: Shape, dims: Shape) -> Array:
     """The elements moved around along some axes."""
     return xp.roll(input, shifts[0] if not dims else shifts, dims or None)
@@ -164,7 +182,9 @@ def _batch_flip(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     return _flip(v, dims=tuple([1 + d for d in normalize_dims(params["dims"], rank)])) if rank else clone(v)
 
 
-@general(linear=True, spelled="", name="flip", vmap=_batch_flip, samples=samples(real, [((3, 4),)], dims=[(0,), (0, -1)]))
+@general(
+    linear=True, spelled="", name="flip", vmap=_batch_flip, samples=samples(real, [((3, 4),)], dims=[(0,), (0, -1)])
+)
 def _flip(xp: Any, input: Array, *, dims: Shape) -> Array:
     """The order of the elements along some axes reversed."""
     axes = normalize_dims(dims, input.ndim)
@@ -208,7 +228,13 @@ def _batch_rot90(values: Any, batched: Any, size: int, params: dict[str, Any]) -
     return _rot90(v, k=params["k"], dims=tuple([1 + normalize_dim(d, rank) for d in params["dims"]]))
 
 
-@general(linear=True, spelled="", name="rot90", vmap=_batch_rot90, samples=samples(real, [((2, 3),)], k=[1, 2, -1, 4], dims=[(0, 1), (1, 0)]))
+@general(
+    linear=True,
+    spelled="",
+    name="rot90",
+    vmap=_batch_rot90,
+    samples=samples(real, [((2, 3),)], k=[1, 2, -1, 4], dims=[(0, 1), (1, 0)]),
+)
 def _rot90(xp: Any, input: Array, *, k: int, dims: Shape) -> Array:
     """A plane turned by quarters."""
     first, second = dims
@@ -291,7 +317,7 @@ def _indices(title: str, row: int, col: int, offset: int, options: dict[str, Any
     found = np.tril_indices(row, offset, col) if title == "tril" else np.triu_indices(row, offset, col)
     kind = options.pop("dtype", None) or dtypes.int64
     if kind is not dtypes.int64 and kind is not dtypes.int32:
-        raise RuntimeError(f'"{title}" not implemented for \'{kind.title}\'')
+        raise RuntimeError(f"\"{title}\" not implemented for '{kind.title}'")
     return call("tensor", np.stack(found), dtype=kind, **options)  # type: ignore[no-any-return]
 
 
@@ -351,7 +377,9 @@ def diagonal_copy(xp: Any, input: Array, offset: int = 0, dim1: int = 0, dim2: i
 
 diagonal_copy.op.node_name = "DiagonalBackward0_copy"
 diagonal_copy.vjp(
-    input=lambda g, input_shape, offset, dim1, dim2: place_diagonal(g, shape=input_shape, offset=offset, dim1=dim1, dim2=dim2)
+    input=lambda g, input_shape, offset, dim1, dim2: place_diagonal(
+        g, shape=input_shape, offset=offset, dim1=dim1, dim2=dim2
+    )
 )
 
 
@@ -421,7 +449,9 @@ def _zeros(g: Any, shape: Shape) -> Any:
 
 
 @general(vmap=_dim_moved(_late["slice"]), samples=samples(real, [((4, 3), (2, 3))], dim=[0], start=[1], end=[3]))
-def slice_scatter(xp: Any, input: Array, src: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+def slice_scatter(
+    xp: Any, input: Array, src: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Array:
     """A copy with `src` in the place that a slice would show."""
     return _scattered(input, src, lambda w: slice_view.op.forward(xp, w, dim, start, end, step))
 
@@ -447,7 +477,9 @@ for _fn, _name in ((select_scatter, "select"), (slice_scatter, "slice"), (diagon
 
 
 @general(spelled="", name="as_strided_scatter")
-def _as_strided_scatter(xp: Any, input: Array, src: Array, *, size: Shape, stride: Shape, offset: int, origin: Any) -> Array:
+def _as_strided_scatter(
+    xp: Any, input: Array, src: Array, *, size: Shape, stride: Shape, offset: int, origin: Any
+) -> Array:
     """A copy, at the same steps, with `src` where `as_strided` would look."""
     whole = memory.relaid(input, origin[1])
     part = memory.strided(whole, size, stride, offset - origin[2])
@@ -472,7 +504,10 @@ _as_strided_scatter.vjp(
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy with `src` where `as_strided` would look."""
     origin = geometry(input)
-    shape, steps = read_ints("as_strided_scatter", "size", (size,)), read_ints("as_strided_scatter", "stride", (stride,))
+    shape, steps = (
+        read_ints("as_strided_scatter", "size", (size,)),
+        read_ints("as_strided_scatter", "stride", (stride,)),
+    )
     first = origin[2] if storage_offset is None else storage_offset
     check_bounds(input, shape, steps, first)
     return _as_strided_scatter(input, src, size=shape, stride=steps, offset=first, origin=origin)  # type: ignore[no-any-return]
@@ -488,12 +523,19 @@ def _over_batch(op: Any) -> Any:
 _pixels: dict[str, list[Any]] = {"up": [], "down": [], "channels": []}
 
 
-@general(linear=True, spelled="fn", vmap=_over_batch(_pixels["up"]), samples=samples(real, [((1, 8, 2, 3),)], upscale_factor=[2]))
+@general(
+    linear=True,
+    spelled="fn",
+    vmap=_over_batch(_pixels["up"]),
+    samples=samples(real, [((1, 8, 2, 3),)], upscale_factor=[2]),
+)
 def pixel_shuffle(xp: Any, input: Array, upscale_factor: int) -> Array:
     """Channels become pixels: [..., C*r*r, H, W] to [..., C, H*r, W*r]."""
     r = upscale_factor
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = input.shape
@@ -508,12 +550,19 @@ def pixel_shuffle(xp: Any, input: Array, upscale_factor: int) -> Array:
     return xp.ascontiguousarray(turned).reshape(*lead, c // (r * r), h * r, w * r)
 
 
-@general(linear=True, spelled="fn", vmap=_over_batch(_pixels["down"]), samples=samples(real, [((1, 2, 4, 6),)], downscale_factor=[2]))
+@general(
+    linear=True,
+    spelled="fn",
+    vmap=_over_batch(_pixels["down"]),
+    samples=samples(real, [((1, 2, 4, 6),)], downscale_factor=[2]),
+)
 def pixel_unshuffle(xp: Any, input: Array, downscale_factor: int) -> Array:
     """Pixels become channels: [..., C, H*r, W*r] to [..., C*r*r, H, W]."""
     r = downscale_factor
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = input.shape
@@ -573,7 +622,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=3,
         )
     if not listed:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -654,4 +705,3 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three axes."""
     return _each("atleast_3d", _to_3d, tensors)
-

@@ -20,7 +20,8 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, layout, preserve_format, strided
 from chainrule.core.public import method, spell
 from chainrule.core.tensor import LEAF, Tensor, fresh
-from chainrule.ops.views import as_int, check_strided, geometry, one_of, read_ints
+from chainrule.ops.arguments import as_int, one_of, read_ints
+from chainrule.ops.strided import check_strided, geometry
 
 __all__ = ["TypedStorage", "UntypedStorage", "bottom"]
 

@@ -27,7 +27,8 @@ from chainrule.core.public import composite, method
 from chainrule.core.shape import expand_shape, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form, quiet
-from chainrule.ops.views import alias_view, select, slice_view, unsqueeze
+from chainrule.ops.parts import select, slice_view
+from chainrule.ops.views import alias_view, unsqueeze
 
 __all__ = ["index", "index_put", "index_sum", "read_indices"]
 

@@ -9,10 +9,10 @@ from chainrule.autograd.door import write_out
 from chainrule.core.layout import contiguous_format
 from chainrule.core.public import composite
 from chainrule.core.tensor import Tensor
-from chainrule.ops.views import (
-    alias_view, as_strided, clone, detach, expand, narrow, permute, select, slice_view, split, split_with_sizes, squeeze, t,
-    transpose, unbind, unfold, unsqueeze, view_op,
-)  # fmt: skip
+from chainrule.ops.copying import clone, detach
+from chainrule.ops.parts import narrow, select, slice_view, split, split_with_sizes, unbind, unfold
+from chainrule.ops.strided import as_strided
+from chainrule.ops.views import alias_view, expand, permute, squeeze, t, transpose, unsqueeze, view_op
 
 __all__: list[str] = []
 

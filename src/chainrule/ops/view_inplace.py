@@ -11,7 +11,8 @@ from chainrule.autograd.versions import store_of, touch
 from chainrule.core.ambient import here
 from chainrule.core.public import composite
 from chainrule.core.tensor import Extra, Port, Tensor
-from chainrule.ops.views import as_strided, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
+from chainrule.ops.strided import as_strided
+from chainrule.ops.views import squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach_"]
 
@@ -67,5 +68,3 @@ def detach_(input: Tensor) -> Tensor:
     if input.extra is not None:
         input.extra.tangent = None
     return input
-
-

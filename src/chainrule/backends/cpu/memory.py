@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.shape import contiguous_strides
-
-from chainrule.core.shape import is_non_overlapping_and_dense
+from chainrule.core.shape import contiguous_strides, is_non_overlapping_and_dense
 
 __all__ = [
     "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "owner", "partly_overlap", "place", "relaid", "strided", "take",
@@ -76,7 +74,11 @@ def partly_overlap(a: Any, b: Any) -> bool:
 
 
 def _is_dense(raw: Any) -> bool:
-    return raw.flags.c_contiguous or raw.flags.f_contiguous or is_non_overlapping_and_dense(raw.shape, element_strides(raw))
+    return (
+        raw.flags.c_contiguous
+        or raw.flags.f_contiguous
+        or is_non_overlapping_and_dense(raw.shape, element_strides(raw))
+    )
 
 
 def element_strides(raw: Any) -> Shape:
