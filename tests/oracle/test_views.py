@@ -1,4 +1,4 @@
-"""Random programs of views and in-place changes, step by step beside PyTorch: values, steps, versions, bases, nodes, refusals."""
+"""Random programs of views and in-place changes beside PyTorch: values, steps, versions, bases, nodes, refusals."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def views_of(x: Any, rng: random.Random) -> list[tuple[str, tuple[Any, ...], dic
     perm = rng.sample(range(n), n)
     flat = x.numel()
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-        ("view", (flat,), {}), ("view", (-1,), {}), ("view", (1, *shape), {}), ("reshape", (-1,), {}), ("flatten", (), {}),
-        ("unsqueeze", (d,), {}), ("squeeze", (), {}), ("permute", (perm,), {}), ("detach", (), {}), ("expand", ([1, *shape],), {}),
+        ("view", (flat,), {}), ("view", (-1,), {}), ("view", (1, *shape), {}), ("reshape", (-1,), {}),
+        ("flatten", (), {}),
+        ("unsqueeze", (d,), {}), ("squeeze", (), {}), ("permute", (perm,), {}), ("detach", (), {}),
+        ("expand", ([1, *shape],), {}),
         ("t", (), {}), ("contiguous", (), {}), ("clone", (), {}), ("view_as", (), {}), ("alias", (), {}),
     ]  # fmt: skip
     if n:
@@ -67,7 +69,7 @@ def call(x: Any, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any
 
 
 def asked_of(t: Any, name: str) -> Any:
-    """A property, or the beginning of the refusal; of a node the name (in-place views count their overloads otherwise)."""
+    """A property, or the beginning of the refusal; of a node the name, without its overload."""
     try:
         value = getattr(t, name)
     except RuntimeError as error:
@@ -179,7 +181,7 @@ def test_random_program(seed: int) -> None:
 PROGRAMS = {
     "an operand that is a view of the target": lambda lib, x: (y := x * 2).mul_(y.view(2, 3)[:]) * 1,
     "a saved value that a view overwrites": lambda lib, x: ((y := x * 2).sin(), y.view(-1).add_(1))[0],
-    "a saved value that its base overwrites": lambda lib, x: ((v := (y := x * 2).view(-1)).sin(), y.add_(1))[0],
+    "a saved value that its base overwrites": lambda lib, x: ((y := x * 2).view(-1).sin(), y.add_(1))[0],
     "through three views": lambda lib, x: ((y := x * 2).t().view(3, 2)[0].mul_(3), y)[1],
     "a transposed base": lambda lib, x: ((y := x.t() * 2).t().view(-1)[1:4].mul_(x.reshape(-1)[:3]), y)[1],
     "as_strided": lambda lib, x: ((y := x * 2).as_strided((2, 2), (1, 2), 1).mul_(3), y)[1],

@@ -28,8 +28,8 @@ def _batch_clone(values: Any, batched: Any, size: int, params: dict[str, Any]) -
     form = params["memory_format"]
     if form is not None and form is not PRESERVE and form is not CONTIGUOUS:
         raise RuntimeError(
-            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
-            f"torch.contiguous_format (got {form})"
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format "
+            f"or torch.contiguous_format (got {form})"
         )
     return clone.public(values[0], memory_format=form)
 

@@ -42,8 +42,8 @@ class Joining(Family):
             )
         if memory.has_overlap(out.raw) or any(memory.overlap(out.raw, t.raw) for t in inputs):
             raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
             )
 
     def vmap(

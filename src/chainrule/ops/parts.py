@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,8 @@ from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.views import view_op
 
 __all__ = [
-    "AXES", "diagonal", "narrow", "place", "place_diagonal", "select", "slice_view", "split", "split_with_sizes", "unbind", "unfold",
+    "AXES", "diagonal", "narrow", "place", "place_diagonal", "select", "slice_view", "split", "split_with_sizes",
+    "unbind", "unfold",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -47,7 +49,7 @@ def _refuse_select(input: Any, dim: int, index: int) -> NoReturn:
 
 
 select.vjp(
-    input=lambda g, input_shape, dim, index: place(g, shape=input_shape, key=_select_key(len(input_shape), dim, index))
+    input=lambda g, input_shape, dim, index: place(g, shape=input_shape, key=_select_key(len(input_shape), dim, index))  # type: ignore[has-type]
 )
 
 
@@ -277,7 +279,7 @@ def _split_forms(
     linear=True, outs="many", parse=_split_forms, spelled="fm",
     samples=samples(real, [((5, 4),)], split_size=[2, 5], dim=[0, -1]),
 )  # fmt: skip
-def split(xp: Any, input: Array = None, split_size: int = None, dim: int = 0) -> Any:  # type: ignore[assignment]
+def split(xp: Any, input: Array = None, split_size: int = None, dim: int = 0) -> Any:  # type: ignore  # noqa: RUF013
     """Consecutive parts of `split_size` elements along an axis (the last may be shorter), or of the sizes in a list."""
     if not input.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -311,7 +313,8 @@ def split_with_sizes(xp: Any, input: Array, split_sizes: Shape, dim: int = 0) ->
     for size in split_sizes:
         if size < 0:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={list(split_sizes)}"
             )
         parts.append(input[(*axes, slice(start, start + size))])
         start += size
@@ -389,7 +392,7 @@ def _split_points(where: Any, length: int) -> list[tuple[Any, Any]]:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
     short, extra = divmod(length, sections)
     points = [i * short + min(i, extra) for i in range(sections + 1)]
-    return list(zip(points, points[1:]))
+    return list(pairwise(points))
 
 
 def _tensor_points(where: Any) -> Any:
@@ -405,14 +408,15 @@ def _tensor_points(where: Any) -> Any:
 def _along(title: str, least: int, input: Tensor, where: Any, dim: int) -> tuple[Tensor, ...]:
     if input.ndim < least:
         raise RuntimeError(
-            f"torch.{title} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!"
+            f"torch.{title} requires a tensor with at least {least} dimension, "
+            f"but got a tensor with {input.ndim} dimensions!"
         )
     if isinstance(where, (str, float)):
         raise TypeError(f"{title}() received an invalid combination of arguments. Got ({type(where).__name__})")
     if isinstance(where, int) and (where <= 0 or input.shape[dim] % where):
         raise RuntimeError(
-            f"torch.{title} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is "
-            f"not divisible by the split_size {where}!"
+            f"torch.{title} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
+            f"is not divisible by the split_size {where}!"
         )
     return tensor_split(input, where, dim)  # type: ignore[no-any-return]
 
@@ -449,7 +453,7 @@ def _batch_parts(op_of: Any) -> Any:
 
 
 @general(
-    linear=True, outs="many", spelled="", name="unsafe_split", vmap=_batch_parts(lambda: _unsafe_split),
+    linear=True, outs="many", spelled="", name="unsafe_split", vmap=_batch_parts(lambda: _unsafe_split),  # type: ignore[has-type]
     samples=samples(real, [((5, 2),)], split_size=[2], dim=[0]),
 )  # fmt: skip
 def _unsafe_split(xp: Any, input: Array, *, split_size: int, dim: int) -> Any:
@@ -459,7 +463,7 @@ def _unsafe_split(xp: Any, input: Array, *, split_size: int, dim: int) -> Any:
 
 @general(
     linear=True, outs="many", spelled="", name="unsafe_split_with_sizes",
-    vmap=_batch_parts(lambda: _unsafe_split_with_sizes),
+    vmap=_batch_parts(lambda: _unsafe_split_with_sizes),  # type: ignore[has-type]
     samples=samples(real, [((5, 2),)], split_sizes=[(2, 3)], dim=[0]),
 )  # fmt: skip
 def _unsafe_split_with_sizes(xp: Any, input: Array, *, split_sizes: Shape, dim: int) -> Any:

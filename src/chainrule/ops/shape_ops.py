@@ -104,18 +104,16 @@ def repeat_interleave(
     dim = normalize_dim(dim, input.ndim)
     if not input.ndim:
         input = reshape(input, (1,))
-    if (isinstance(repeats, Tensor) and repeats.numel() > 1) or (
-        isinstance(repeats, Tensor) and repeats.ndim and repeats.numel() != 1
-    ):  # type: ignore[attr-defined]
+    if isinstance(repeats, Tensor) and repeats.shape.numel() != 1:
         return _by_counts(input, repeats, dim)
     times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)  # type: ignore[attr-defined]
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
     have = tuple(input.shape)
     wide = expand(unsqueeze(input, dim + 1), (*have[: dim + 1], times, *have[dim + 1 :]))
-    return view_op.public(
+    return view_op.public(  # type: ignore[no-any-return]
         clone(wide, memory_format=contiguous_format), (*have[:dim], have[dim] * times, *have[dim + 1 :])
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _by_counts(input: Tensor, counts: Tensor, dim: int) -> Tensor:
@@ -283,7 +281,8 @@ def _check_matrix(title: str, rank: int) -> None:
 
 
 def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
-    keep = np.tri(*input.shape[-2:], diagonal if lower else diagonal - 1, dtype=np.bool_)
+    rows, columns = input.shape[-2:]
+    keep = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
     return xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype))
 
 
@@ -348,7 +347,8 @@ def _batch_diag_embed(values: Any, batched: Any, size: int, params: dict[str, An
 
 
 @general(
-    linear=True, vmap=_batch_diag_embed, samples=samples(real, [((2, 3),)], offset=[0, 1, -1], dim1=[0, -3], dim2=[-1, 1]),
+    linear=True, vmap=_batch_diag_embed,
+    samples=samples(real, [((2, 3),)], offset=[0, 1, -1], dim1=[0, -3], dim2=[-1, 1]),
 )  # fmt: skip
 def diag_embed(xp: Any, input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Zeros with the last axis of the tensor along the diagonals of planes that two new axes span."""
@@ -367,9 +367,13 @@ def diag_embed(xp: Any, input: Array, offset: int = 0, dim1: int = -2, dim2: int
 diag_embed.vjp(input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2))
 
 
-@general(linear=True, samples=samples(real, [((3, 4),)], offset=[0, 1]), vmap=lambda values, batched, size, params: clone(
-    diagonal(values[0], params["offset"], *(1 + normalize_dim(params[n], len(shape_of(values[0])) - 1) for n in ("dim1", "dim2")))
-))  # fmt: skip
+def _batch_diagonal_copy(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (v,) = values
+    rank = len(shape_of(v)) - 1
+    return clone(diagonal(v, params["offset"], *(1 + normalize_dim(params[n], rank) for n in ("dim1", "dim2"))))
+
+
+@general(linear=True, samples=samples(real, [((3, 4),)], offset=[0, 1]), vmap=_batch_diagonal_copy)
 def diagonal_copy(xp: Any, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """A copy of the diagonals."""
     return diagonal.op.forward(xp, input, offset, dim1, dim2).copy()
@@ -402,13 +406,14 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 
 def _batch_pair(values: Any, batched: Any, size: int) -> tuple[Any, Any]:
-    return tuple([v if b else spread(v, size) for v, b in zip(values, batched)])  # type: ignore[return-value]
+    return tuple([v if b else spread(v, size) for v, b in zip(values, batched)])
 
 
 def _fits(have: Shape, want: Shape) -> None:
     if tuple(have) != tuple(want):
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(have)}, slice size = {list(want)}"
+            f"expected src to have a size equal to the slice of self. "
+            f"src size = {list(have)}, slice size = {list(want)}"
         )
 
 
@@ -445,7 +450,7 @@ select_scatter.vjp(
 
 
 def _zeros(g: Any, shape: Shape) -> Any:
-    return g.new_zeros(shape) if isinstance(g, Tensor) else np.zeros(shape, g.dtype)
+    return call("new_zeros", g, size=shape) if isinstance(g, Tensor) else np.zeros(shape, g.dtype)
 
 
 @general(vmap=_dim_moved(_late["slice"]), samples=samples(real, [((4, 3), (2, 3))], dim=[0], start=[1], end=[3]))
@@ -686,13 +691,15 @@ def atleast_1d(*tensors: Any) -> Any:
 
 
 def _to_2d(t: Tensor) -> Tensor:
-    return t if t.ndim > 1 else unsqueeze(t, 0) if t.ndim else reshape(t, (1, 1))  # type: ignore[no-any-return]
+    return t if t.ndim > 1 else unsqueeze(t, 0) if t.ndim else reshape(t, (1, 1))
 
 
 def _to_3d(t: Tensor) -> Tensor:
     if t.ndim > 2:
         return t
-    return unsqueeze(t, -1) if t.ndim == 2 else unsqueeze(unsqueeze(t, 0), -1) if t.ndim else reshape(t, (1, 1, 1))  # type: ignore[no-any-return]
+    if not t.ndim:
+        return reshape(t, (1, 1, 1))
+    return unsqueeze(t if t.ndim == 2 else unsqueeze(t, 0), -1)  # type: ignore[no-any-return]
 
 
 @composite("f")

@@ -191,7 +191,7 @@ def _typed_storage(self: Tensor) -> TypedStorage:
 @method
 def storage(self: Tensor) -> TypedStorage:
     """The memory under this tensor, counted in its elements."""
-    return _typed_storage(self)
+    return _typed_storage(self)  # type: ignore[no-any-return]
 
 
 @method
@@ -263,7 +263,8 @@ Tensor.layout = Tensor.__dict__["layout_"]  # type: ignore[attr-defined]
 del Tensor.layout_  # type: ignore[attr-defined]
 
 for _name in (
-    "cuda", "ipu", "maia", "mkldnn", "mps", "mtia", "nested", "quantized", "sparse", "sparse_csr", "vulkan", "xla", "xpu",
+    "cuda", "ipu", "maia", "mkldnn", "mps", "mtia", "nested", "quantized", "sparse", "sparse_csr", "vulkan",
+    "xla", "xpu",
 ):  # fmt: skip
     setattr(Tensor, f"is_{_name}", property(lambda self: False, doc=f"False: there are no {_name} tensors here."))
 
@@ -327,7 +328,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    return self.viewed is not None  # type: ignore[comparison-overlap]
+    return self.viewed is not None
 
 
 @_property
@@ -407,8 +408,8 @@ def _over(held: Any, dtype: DType, offset: int, size: Any, stride: Any) -> Any:
     need = (offset + shapes.storage_extent(want, steps)) * dtype.itemsize
     if need > held.nbytes():
         raise RuntimeError(
-            f"setStorage: sizes {list(want)}, strides {list(steps)}, storage offset {offset}, and itemsize {dtype.itemsize} "
-            f"requiring a storage size of {need} are out of bounds for storage of size {held.nbytes()}"
+            f"setStorage: sizes {list(want)}, strides {list(steps)}, storage offset {offset}, and itemsize "
+            f"{dtype.itemsize} requiring a storage size of {need} are out of bounds for storage of size {held.nbytes()}"
         )
     return memory.strided(flat, want, steps, offset)
 
@@ -454,7 +455,7 @@ def _check_sizes(want: Shape) -> None:
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
     format = _suggested(the_template) if memory_format is preserve_format else memory_format
-    return resize_(self, tuple(the_template.shape), memory_format=format)
+    return resize_(self, tuple(the_template.shape), memory_format=format)  # type: ignore[no-any-return]
 
 
 def _suggested(t: Tensor) -> Any:
@@ -467,10 +468,10 @@ def resize_output(out: Tensor, shape: Shape) -> None:
     """Make an `out=` tensor fit; PyTorch warns if it had elements."""
     if out.shape.numel():
         warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the "
-            f"required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
-            "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
-            "inplace, to zero elements with t.resize_(0).",
+            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
+            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+            "resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning, stacklevel=4,
         )  # fmt: skip
     out.raw = resized(out.raw, tuple(shape))

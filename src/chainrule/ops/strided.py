@@ -56,7 +56,8 @@ def strided_place(xp: Any, g: Array, *, size: Shape, stride: Shape, storage_offs
 
 @general(
     linear=True, spelled="", node="AsStrided",
-    samples=samples(real, [((3, 4),)], size=[(2, 2)], stride=[(1, 2)], storage_offset=[1], origin=[((3, 4), (4, 1), 0)]),
+    samples=samples(real, [((3, 4),)], size=[(2, 2)], stride=[(1, 2)], storage_offset=[1],
+                    origin=[((3, 4), (4, 1), 0)]),
 )  # fmt: skip
 def strided_take(xp: Any, g: Array, *, size: Shape, stride: Shape, storage_offset: int, origin: Origin) -> Array:
     """The adjoint of `strided_place`."""
@@ -121,6 +122,6 @@ def check_bounds(input: Any, shape: Shape, steps: Shape, first: int) -> None:
     held = memory.owner(raw).nbytes
     if extent and (first + extent) * item > held:
         raise RuntimeError(
-            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {first}, and itemsize {item} requiring a "
-            f"storage size of {(first + extent) * item} are out of bounds for storage of size {held}"
+            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {first}, and itemsize {item} "
+            f"requiring a storage size of {(first + extent) * item} are out of bounds for storage of size {held}"
         )

@@ -17,7 +17,8 @@ from chainrule.ops.views import alias_view, expand, permute, squeeze, t, transpo
 __all__: list[str] = []
 
 _VIEWS: dict[str, Callable[..., Any]] = {
-    "alias": alias_view.public, "as_strided": as_strided, "detach": detach.public, "expand": expand.public, "narrow": narrow,
+    "alias": alias_view.public, "as_strided": as_strided, "detach": detach.public, "expand": expand.public,
+    "narrow": narrow,
     "permute": permute.public, "select": select.public, "slice": slice_view.public, "split": split.public,
     "split_with_sizes": split_with_sizes.public, "squeeze": squeeze, "t": t.public, "transpose": transpose.public,
     "unbind": unbind.public, "unfold": unfold.public, "unsqueeze": unsqueeze.public, "view": view_op.public,
@@ -26,7 +27,7 @@ _VIEWS: dict[str, Callable[..., Any]] = {
 
 def _copied(part: Tensor, out: Any) -> Tensor:
     fresh: Tensor = clone.public(part, memory_format=contiguous_format)
-    return fresh if out is None else write_out(clone.op, fresh, out, (part,))  # type: ignore[no-any-return]
+    return fresh if out is None else write_out(clone.op, fresh, out, (part,))
 
 
 def _declare(name: str, view: Callable[..., Any]) -> None:

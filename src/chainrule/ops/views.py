@@ -27,7 +27,8 @@ from chainrule.ops.arguments import one_of, read_ints
 from chainrule.ops.copying import clone, contiguous
 
 __all__ = [
-    "alias_view", "expand", "flatten", "movedim", "permute", "reshape", "squeeze", "squeeze_dim", "squeeze_dims", "swapaxes",
+    "alias_view", "expand", "flatten", "movedim", "permute", "reshape", "squeeze", "squeeze_dim", "squeeze_dims",
+    "swapaxes",
     "swapdims", "t", "transpose", "unsafe_view", "unsqueeze", "view_op",
 ]  # fmt: skip
 
@@ -106,8 +107,8 @@ def _recast(input: Any, dtype: DType) -> Any:
         )
     if input.shape[-1] != 1 and input.strides[-1] != have:
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {OF_NUMPY[input.dtype].title} as {dtype.title} (different element sizes), "
-            f"but got {input.strides[-1] // have}"
+            f"self.stride(-1) must be 1 to view {OF_NUMPY[input.dtype].title} as {dtype.title} "
+            f"(different element sizes), but got {input.strides[-1] // have}"
         )
     if want > have:
         _check_divides(input, dtype, want // have)
@@ -157,7 +158,7 @@ reshape_alias.vjp(input=lambda g, input_shape: g.reshape(input_shape))
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in the same order: a view where strides allow, else a copy."""
     if named or not shape or LISTENING or input.__class__ not in PLAIN or not input.raw.flags.c_contiguous:
-        return _reshape_unusual(input, shape, named)
+        return _reshape_unusual(input, shape, named)  # type: ignore[no-any-return]
     return view_public(input, *shape)  # type: ignore[no-any-return]
 
 
@@ -198,7 +199,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 @composite("m", quick=True)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """`reshape` to the shape of `other`."""
-    return reshape(self, tuple(other.shape))  # type: ignore[no-any-return]
+    return reshape(self, tuple(other.shape))
 
 
 @composite(quick=True)
@@ -216,7 +217,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     count = 1
     for n in sizes[first : last + 1]:
         count *= n
-    return reshape(input, (*sizes[:first], count, *sizes[last + 1 :]))  # type: ignore[no-any-return]
+    return reshape(input, (*sizes[:first], count, *sizes[last + 1 :]))
 
 
 @composite(quick=True)
@@ -235,7 +236,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         if "is invalid for input" not in str(error):
             raise
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {dim} ({length}) in the input tensor"
+            f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {dim} ({length}) in the "
+            "input tensor"
         ) from None
     have = tuple(input.shape)
     return view_op.public(input, (*have[:dim], *parts, *have[dim + 1 :]))  # type: ignore[no-any-return]
@@ -247,7 +249,7 @@ def ravel(input: Tensor) -> Tensor:
     return view_op.public(contiguous(input), (-1,))  # type: ignore[no-any-return]
 
 
-# ------------------------------------------------------------------------------------------------- stretched and squeezed
+# ----------------------------------------------------------------------------------------- stretched and squeezed
 
 
 def _expand_forms(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Any:
@@ -501,8 +503,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     target = _moved("destination", destination, rank)
     if len(origin) != len(target):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({_shown(source)} dims) should contain the same number of "
-            f"dims as destination ({_shown(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({_shown(source)} dims) should contain the same "
+            f"number of dims as destination ({_shown(destination)} dims)"
         )
     if not rank:
         return alias_view.public(input)  # type: ignore[no-any-return]
@@ -554,8 +556,8 @@ def _whole_transpose(self: Tensor) -> Tensor:
 
 def _warn_reversed() -> None:
     warnings.warn(
-        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-        "error in a future release: `x.mT` transposes batches of matrices, `x.permute(...)` any order of axes.",
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
+        "an error in a future release: `x.mT` transposes batches of matrices, `x.permute(...)` any order of axes.",
         UserWarning, stacklevel=3,
     )  # fmt: skip
 

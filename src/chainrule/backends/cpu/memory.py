@@ -12,7 +12,8 @@ import numpy as np
 from chainrule.core.shape import contiguous_strides, is_non_overlapping_and_dense
 
 __all__ = [
-    "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "owner", "partly_overlap", "place", "relaid", "strided", "take",
+    "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "overlaps", "owner",
+    "partly_overlap", "place", "relaid", "strided", "take",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -43,7 +44,7 @@ def overlaps(a: Any, b: Any) -> bool:
     if a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not (_is_dense(a) and _is_dense(b)):
         return False
     first, second = address(a), address(b)
-    return first < second + b.nbytes and second < first + a.nbytes
+    return bool(first < second + b.nbytes and second < first + a.nbytes)
 
 
 def has_overlap(raw: Any) -> bool:
@@ -70,7 +71,7 @@ def partly_overlap(a: Any, b: Any) -> bool:
     first, second = address(a), address(b)
     if first == second and a.nbytes == b.nbytes:
         return bool(a.strides != b.strides)
-    return first < second + b.nbytes and second < first + a.nbytes
+    return bool(first < second + b.nbytes and second < first + a.nbytes)
 
 
 def _is_dense(raw: Any) -> bool:
@@ -82,7 +83,7 @@ def _is_dense(raw: Any) -> bool:
 
 
 def element_strides(raw: Any) -> Shape:
-    """The steps of `raw`, in elements. (NumPy gives an array without elements steps of 0; PyTorch those of a full one.)"""
+    """The steps of `raw`, in elements. NumPy steps by 0 where there are no elements, PyTorch does not."""
     item = raw.dtype.itemsize
     steps = tuple([step // item for step in raw.strides])
     return contiguous_strides(raw.shape) if raw.size == 0 and not any(steps) else steps
@@ -143,7 +144,7 @@ def _poured(values: Any, at: Any, count: int) -> Any:
 
 
 def place(g: Any, shape: Shape, strides: Shape, offset: int, origin: tuple[Shape, Shape, int]) -> Any:
-    """The adjoint of looking at memory with `shape` and `strides`: sums at each place, shared among those who lie there."""
+    """The adjoint of looking at memory with `shape` and `strides`: sums, shared by those in one place."""
     to = _positions(shape, strides, offset)
     low, count = _window(to, _positions(*origin))
     at, times = _counted(origin, low, count)
