@@ -37,7 +37,7 @@ from chainrule.core.types import return_class
 
 __all__ = ["bind", "operator", "rebind", "source"]
 
-F32, F64, BOOL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
+F32, F64, I64, BOOL = (np.dtype(t) for t in (np.float32, np.float64, np.int64, np.bool_))
 REALS = frozenset((int, float))
 BOUNDS = REALS | {type(None)}
 
@@ -48,7 +48,7 @@ def as_raw(r: Any) -> Any:
 
 
 _COMMON: dict[str, Any] = {
-    "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "REALS": REALS, "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
+    "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
     "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
     "refresh": refresh, "tick": tick, "cut_here": cut_here,
@@ -85,7 +85,7 @@ def _public_source(op: Op) -> str:
     if op.variadic and op.outs is None:
         return list_source(op, lines)
     slow = f"return {_door_call(op, has_out)}"
-    if op.refuses_floats or op.write is REQUIRED:
+    if (op.refuses_floats and not op.integers) or op.write is REQUIRED:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
     unusual = op.family.diagonal and op.optional - set(op.pulls)
     if op.variadic or (op.outs is not None and not _has_main_output(op)) or not op.inputs or unusual:
@@ -97,7 +97,8 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
     numbers = _numbers(op)
     tensors = [n for n in op.inputs if n not in numbers]
     odd = ["LISTENING", *(["out is not None"] if has_out else [])]
-    odd += ["dtype is not None"] if "dtype" in op.params else []
+    if "dtype" in op.params:
+        odd.append("dtype is not None" if "dtype" in op.defaults else "dtype.category < 2")
     odd += [
         f"({n} is not None and {n}.__class__ not in PLAIN)" if n in op.optional else f"{n}.__class__ not in PLAIN"
         for n in tensors
@@ -152,7 +153,7 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes) and n not in op.unpromoted]
     if checked and not is_view:
         first = checked[0]
-        odd = ["d is not F32 and d is not F64"]
+        odd = [_dtype_test(op, kind)]
         odd += [
             f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)" for n in checked[1:]
         ]
@@ -177,6 +178,17 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
     return whole if _numbers(op) else whole + _finish(op)
+
+
+def _dtype_test(op: Op, kind: dict[str, str]) -> str:
+    """The condition under which the first array's dtype is no case for the fast path."""
+    kinds = [] if op.refuses_floats else ["d is not F32", "d is not F64"]
+    if "i" in op.integers:
+        whole = [f"{n}.__class__ is float" for n in op.inputs if kind[n] == "N"]
+        kinds.append("d is not I64" if not whole else f"(d is not I64 or {' or '.join(whole)})")
+    if "b" in op.integers and "N" not in kind.values():
+        kinds.append("d is not BOOL")
+    return " and ".join(kinds)
 
 
 def _finish(op: Op) -> list[str]:

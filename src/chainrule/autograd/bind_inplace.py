@@ -23,7 +23,7 @@ from chainrule.core.tensor import PLAIN, Store
 __all__ = ["inplace_function", "inplace_of", "signature_text"]
 
 _SCOPE: dict[str, Any] = {
-    "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "INSIDE": INSIDE, "LISTENING": LISTENING, "PLAIN": PLAIN,
+    "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE, "LISTENING": LISTENING, "PLAIN": PLAIN,
     "QUIET": QUIET, "Store": Store, "door": door, "getframe": sys._getframe, "here": here, "new": object.__new__, "xp": cpu,
 }  # fmt: skip
 
@@ -84,7 +84,8 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
     tensors = [n for n in op.inputs if n != number]
     odd = " or ".join(["LISTENING", *(f"{n}.__class__ not in PLAIN" for n in tensors)])
     lines = [f"if {odd}: {slow}", f"r_{first} = {first}.raw", f"d = r_{first}.dtype"]
-    odd = f"(d is not F32 and d is not F64) or {first}.viewed is not None"
+    whole = "" if "i" not in op.integers else " and d is not I64" if number is None else f" and (d is not I64 or {number}.__class__ is float)"
+    odd = f"(d is not F32 and d is not F64{whole}) or {first}.viewed is not None"
     lines.append(f"if {odd} or (r_{first}.base is not None and not r_{first}.flags.c_contiguous): {slow}")
     wants = [f"{n}.edge is not None or {n}.viewed is not None" for n in tensors]
     for n in tensors[1:]:

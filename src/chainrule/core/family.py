@@ -16,7 +16,7 @@ from chainrule.core import dtype as dtypes
 from chainrule.core.op import REGISTRY, Op, OpFunction
 from chainrule.core.public import PUBLIC
 from chainrule.core.shape import broadcast_shapes, normalize_dim, normalize_dims
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import PLAIN, Tensor
 
 __all__ = [
     "Alias", "Contraction", "Creation", "Elementwise", "Family", "Fused", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
@@ -27,7 +27,7 @@ __all__ = [
 def call(name: str, *args: Any, **params: Any) -> Any:
     """An op or composite by its name: families use ops that are declared far below them."""
     op = REGISTRY.get(name)
-    return op.fn(*args, **params) if op is not None else PUBLIC["f"][name](*args, **params)
+    return op.fn(*args, **params) if op is not None else (PUBLIC["f"].get(name) or PUBLIC["m"][name])(*args, **params)
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -218,6 +218,14 @@ def is_number(t: Any) -> bool:
 
 def common_dtype(inputs: tuple[Any, ...]) -> dtypes.dtype:
     """PyTorch's result_type of tensors, numbers and absent inputs."""
+    first = inputs[0]
+    if isinstance(first, Tensor):
+        raw = first.raw.dtype
+        for t in inputs[1:]:
+            if t.__class__ not in PLAIN or t.raw.dtype is not raw:
+                break
+        else:
+            return first.dtype
     return dtypes.result_type(_operand(t) for t in inputs if t is not None)
 
 

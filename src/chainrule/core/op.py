@@ -84,6 +84,7 @@ class Op:
         "holomorphic",
         "inputs",  # names of the tensor inputs, in order
         "inplace",  # the op that writes its result into the first input, or None
+        "integers",  # "ib": the fast path takes int64 ("i") and bool ("b") as they are; see autograd.bind
         "keyword_from",  # how many parameters may be given by position
         "linear",  # linear in each differentiable input: the op of a tangent is the tangent of the op
         "meta",  # override of shape and dtype inference, or None
@@ -127,6 +128,8 @@ class Op:
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.exact: str | None = facts.pop("exact", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
+        plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""
+        self.integers: str = facts.pop("integers", plain)
         self.spelled: str = facts.pop("spelled", "fmi" if family.diagonal else "fm")
         if facts:
             raise TypeError(f"{self.name}: unknown facts in its declaration: {sorted(facts)}")

@@ -29,16 +29,19 @@ def zeros_like(g: Any) -> Any:
 # ------------------------------------------------------------------------------------------- sums and differences
 
 
+NO_FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a complex number."
 
 
 def _check_alpha(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     alpha = params["alpha"]
+    if alpha.__class__ is int:
+        return
     met = common_dtype(inputs)
     if isinstance(alpha, bool) and met is not _BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and met.category < FLOAT:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(NO_FLOAT_ALPHA)
     if isinstance(alpha, complex) and not met.is_complex:
         raise RuntimeError(NO_COMPLEX_ALPHA)
 
@@ -59,28 +62,38 @@ def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def times(x: Any, alpha: Any) -> Any:
     """An array times a Python number, in the array's dtype: integers wrap around."""
+    if isinstance(alpha, Tensor):
+        alpha = alpha.item()  # type: ignore[attr-defined]
     if not isinstance(x, (np.ndarray, np.generic)):
         return x * alpha
     if x.dtype.kind in "fc":
         if isinstance(alpha, complex) and x.dtype.kind == "f":
             raise RuntimeError(NO_COMPLEX_ALPHA)
         return x * alpha
+    if isinstance(alpha, float):
+        raise RuntimeError(NO_FLOAT_ALPHA)
     return x * np.asarray(alpha).astype(x.dtype)
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha)
+def _addend(input: Any, other: Any, alpha: Any) -> Any:
+    if isinstance(alpha, float) and getattr(input, "dtype", None) == np.int64:  # others meet `_check_alpha`
+        raise RuntimeError(NO_FLOAT_ALPHA)
+    return times(other, alpha)
+
+
+@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib")
 def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Sum of two tensors, element by element; `other` is first multiplied by `alpha`."""
-    return xp.add(input, other) if alpha == 1 else xp.add(input, times(other, alpha))
+    return xp.add(input, other) if alpha == 1 else xp.add(input, _addend(input, other, alpha))
 
 
 add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=both(_check_difference, _check_alpha))
+@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=both(_check_difference, _check_alpha), integers="i")
 def sub(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Difference of two tensors, element by element; `other` is first multiplied by `alpha`."""
-    return xp.subtract(input, other) if alpha == 1 else xp.subtract(input, times(other, alpha))
+    return xp.subtract(input, other) if alpha == 1 else xp.subtract(input, _addend(input, other, alpha))
 
 
 sub.vjp(input=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else g * -alpha)
@@ -90,6 +103,7 @@ sub.vjp(input=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else g * -alp
     samples=samples(real, two, alpha=[1, 2.5]),
     check=both(_check_difference, _check_alpha),
     node={"TT": "RsubBackward0", "TN": "RsubBackward1"},
+    integers="i",
     spelled="f",
 )
 def rsub(xp: Any, input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
@@ -108,7 +122,7 @@ def _refuse_bool_negation(inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         )
 
 
-@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation, exact=EXACT)
+@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation, exact=EXACT, integers="i")
 def neg(xp: Any, input: Array) -> Array:
     """The tensor with every sign flipped."""
     return xp.negative(input)
@@ -194,7 +208,7 @@ div.vjp(
 )
 
 
-@elementwise(check=not_for("div_floor_cpu", BOOL, COMPLEX), node={"": "torch::autograd::NotImplemented"})
+@elementwise(check=not_for("div_floor_cpu", BOOL, COMPLEX), integers="i", node={"": "torch::autograd::NotImplemented"})
 def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""
     return divided_down(xp, *as_arrays(input, other))
@@ -216,6 +230,7 @@ floor_divide.vjp(input=no_derivative("floor_divide"), other=no_derivative("floor
     samples=samples(nonzero, two),
     check=not_for("remainder_cpu", BOOL, COMPLEX),
     node={"TT": "RemainderBackward1", "TN": "RemainderBackward0"},
+    integers="i",
 )
 def remainder(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """What is left of a division rounded down: has the sign of the divisor, as Python's `%`."""
@@ -232,6 +247,7 @@ remainder.vjp(
     samples=samples(nonzero, two),
     check=not_for("fmod_cpu", BOOL, COMPLEX),
     node={"TT": "FmodBackward1", "TN": "FmodBackward0"},
+    integers="i",
 )
 def fmod(xp: Any, input: Array, other: Array | Number) -> Array:
     """What is left of a division rounded toward zero: has the sign of the dividend, as C's `fmod`."""
@@ -330,6 +346,25 @@ def _number_log(x: Any) -> Any:
 
 
 pow.vjp(input=_pull_base, exponent=_pull_exponent)
+
+
+def _check_rpow(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    _check_pow((inputs[1], inputs[0]), params)
+
+
+@elementwise(
+    samples=samples(positive, [((3,), 2.5), ((3, 4), (4,))]), check=_check_rpow, name="rpow", spelled="",
+    node={"": "PowBackward2"},
+)  # fmt: skip
+def rpow(xp: Any, input: Array, base: Array | Number) -> Array:
+    """`base` to the power of every element: `2 ** x`."""
+    return pow.op.forward(xp, base, input)
+
+
+rpow.vjp(
+    input=lambda g, base, input, out: _pull_exponent(g, base, input, out),
+    base=lambda g, base, input: _pull_base(g, base, input),
+)
 
 
 @elementwise(samples=samples(real, one), node="Pow", promote="integer")

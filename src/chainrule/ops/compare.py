@@ -41,25 +41,25 @@ def ne(xp: Any, input: Array, other: Array | Number) -> Array:
     return xp.not_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def lt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less."""
     return xp.less(input, other)
 
 
-@elementwise(promote="compare", check=not_for("le_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", check=not_for("le_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def le(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less or equal."""
     return xp.less_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def gt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater."""
     return xp.greater(input, other)
 
 
-@elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX), samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def ge(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater or equal."""
     return xp.greater_equal(input, other)
@@ -94,6 +94,7 @@ def _check_where(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     name="where",
     exact="Expected out type to be {result} but got {out}",
     unpromoted=("condition",),
+    integers="ib",
     check=_check_where,
     spelled="",
     samples=samples(
@@ -233,7 +234,7 @@ def _greater(a: Any, b: Any) -> Any:
     return a > b
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("max", "maximum not implemented for complex tensors."), spelled="fm")
+@elementwise(samples=samples(apart, pairs), check=_extreme("max", "maximum not implemented for complex tensors."), integers="ib", spelled="fm")
 def maximum(xp: Any, input: Array, other: Array) -> Array:
     """The larger of two elements; NaN if either is. A tie shares the gradient."""
     return xp.maximum(input, other)
@@ -245,7 +246,7 @@ maximum.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("min", "minimum not implemented for complex tensors."), spelled="fm")
+@elementwise(samples=samples(apart, pairs), check=_extreme("min", "minimum not implemented for complex tensors."), integers="ib", spelled="fm")
 def minimum(xp: Any, input: Array, other: Array) -> Array:
     """The smaller of two elements; NaN if either is. A tie shares the gradient."""
     return xp.minimum(input, other)
@@ -257,7 +258,7 @@ minimum.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("fmax", "fmax not implemented for complex tensors."), spelled="fm")
+@elementwise(samples=samples(apart, pairs), check=_extreme("fmax", "fmax not implemented for complex tensors."), integers="ib", spelled="fm")
 def fmax(xp: Any, input: Array, other: Array) -> Array:
     """The larger of two elements, numbers before NaN. A tie goes to the first."""
     return xp.fmax(input, other)
@@ -269,7 +270,7 @@ fmax.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("fmin", "fmin not implemented for complex tensors."), spelled="fm")
+@elementwise(samples=samples(apart, pairs), check=_extreme("fmin", "fmin not implemented for complex tensors."), integers="ib", spelled="fm")
 def fmin(xp: Any, input: Array, other: Array) -> Array:
     """The smaller of two elements, numbers before NaN. A tie goes to the first."""
     return xp.fmin(input, other)
@@ -298,6 +299,7 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @elementwise(
     check=_check_clamp,
+    integers="i",
     samples=samples(
         real, [((3, 4), -0.5, 0.5), ((3, 4), None, 0.3), ((3, 4), 0.1, None), ((3, 4), (4,), None), ((3,), (3,), (3,))]
     ),
@@ -338,7 +340,7 @@ def _check_bound(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 
 @elementwise(
-    check=_check_bound, samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    check=_check_bound, integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
     node={"TN": "ClampMinBackward0", "TT": "ClampMinBackward1"}, spelled="fmiF",
 )  # fmt: skip
 def clamp_min(xp: Any, input: Array, min: Array | Number) -> Array:
@@ -352,7 +354,7 @@ clamp_min.vjp(
 
 
 @elementwise(
-    check=_check_bound, samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    check=_check_bound, integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
     node={"TN": "ClampMaxBackward0", "TT": "ClampMaxBackward1"}, spelled="fmiF",
 )  # fmt: skip
 def clamp_max(xp: Any, input: Array, max: Array | Number) -> Array:

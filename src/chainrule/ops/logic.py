@@ -16,31 +16,31 @@ few = integers(8)
 SHAPES: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,))]
 
 
-@elementwise(samples=samples(few, SHAPES), check=not_for("bitwise_and_cpu", FLOAT, COMPLEX))
+@elementwise(samples=samples(few, SHAPES), integers="ib", check=not_for("bitwise_and_cpu", FLOAT, COMPLEX))
 def bitwise_and(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The bits that are set in both."""
     return xp.bitwise_and(input, other)
 
 
-@elementwise(samples=samples(few, SHAPES), check=not_for("bitwise_or_cpu", FLOAT, COMPLEX))
+@elementwise(samples=samples(few, SHAPES), integers="ib", check=not_for("bitwise_or_cpu", FLOAT, COMPLEX))
 def bitwise_or(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The bits that are set in either."""
     return xp.bitwise_or(input, other)
 
 
-@elementwise(samples=samples(few, SHAPES), check=not_for("bitwise_xor_cpu", FLOAT, COMPLEX))
+@elementwise(samples=samples(few, SHAPES), integers="ib", check=not_for("bitwise_xor_cpu", FLOAT, COMPLEX))
 def bitwise_xor(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The bits that are set in one of the two."""
     return xp.bitwise_xor(input, other)
 
 
-@elementwise(samples=samples(few, [((3, 4),), ((),)]), check=not_for("bitwise_not_cpu", FLOAT, COMPLEX), exact=EXACT)
+@elementwise(samples=samples(few, [((3, 4),), ((),)]), integers="ib", check=not_for("bitwise_not_cpu", FLOAT, COMPLEX), exact=EXACT)
 def bitwise_not(xp: Any, input: Array) -> Array:
     """All bits turned over; for bool, the opposite."""
     return xp.invert(input)
 
 
-@elementwise(samples=samples(few, SHAPES), check=not_for("lshift_cpu", BOOL, FLOAT, COMPLEX))
+@elementwise(samples=samples(few, SHAPES), integers="i", check=not_for("lshift_cpu", BOOL, FLOAT, COMPLEX))
 def bitwise_left_shift(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The bits moved up by `other` places; none stay if that is negative or too far."""
     width = input.dtype.itemsize * 8
@@ -48,7 +48,7 @@ def bitwise_left_shift(xp: Any, input: Array | Number, other: Array | Number) ->
     return xp.where(inside, xp.left_shift(input, xp.where(inside, other, 0).astype(input.dtype)), 0).astype(input.dtype)
 
 
-@elementwise(samples=samples(few, SHAPES), check=not_for("rshift_cpu", BOOL, FLOAT, COMPLEX))
+@elementwise(samples=samples(few, SHAPES), integers="i", check=not_for("rshift_cpu", BOOL, FLOAT, COMPLEX))
 def bitwise_right_shift(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The bits moved down by `other` places; only the sign stays if that is negative or too far."""
     last = input.dtype.itemsize * 8 - 1

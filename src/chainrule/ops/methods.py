@@ -16,7 +16,7 @@ from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.op import REGISTRY
 from chainrule.core.public import PUBLIC, equip_tensor
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import PLAIN, Tensor
 
 __all__: list[str] = []
 
@@ -60,8 +60,11 @@ def _invert(self: Tensor) -> Tensor:
     return result
 
 
+_product = PUBLIC["f"]["matmul"]
+
+
 def _matmul(self: Tensor, other: Any) -> Any:
-    return PUBLIC["f"]["matmul"](self, other) if _matrix(other) else NotImplemented
+    return _product(self, other) if other.__class__ in PLAIN or _matrix(other) else NotImplemented
 
 
 def _rmatmul(self: Tensor, other: Any) -> Any:
@@ -81,7 +84,8 @@ def _operators() -> dict[str, Any]:
         table["r" + dunder] = table[dunder] if same else _reflected(REGISTRY[name])
         table["i" + dunder] = _inplace(PUBLIC["m"][name + "_"])
     table |= {name: operator(REGISTRY[name]) for name in _COMPARISONS}
-    table |= {"rsub": operator(REGISTRY["rsub"]), "rtruediv": _rtruediv, "matmul": _matmul, "rmatmul": _rmatmul}
+    table |= {f"r{name}": operator(REGISTRY[f"r{name}"]) for name in ("sub", "pow")}
+    table |= {"rtruediv": _rtruediv, "matmul": _matmul, "rmatmul": _rmatmul}
     table |= {"div": table["truediv"], "rdiv": _rtruediv, "idiv": table["itruediv"], "invert": _invert}
     return table | {"neg": PUBLIC["m"]["neg"], "pos": PUBLIC["m"]["positive"], "abs": PUBLIC["m"]["abs"]}
 

@@ -31,7 +31,7 @@ def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None
 
 
 @elementwise(
-    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs, exact=EXACT,
+    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs, exact=EXACT, integers="i",
     spelled="fmiF",
 )  # fmt: skip
 def absolute(xp: Any, input: Array) -> Array:
