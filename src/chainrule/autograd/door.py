@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd import forward
 from chainrule.autograd.eager import eager, eager_inplace
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
@@ -134,6 +135,10 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
+        )
+    if forward.active((*inputs, out)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     op.family.check_out(op, result, out, inputs)
     if not can_cast(result.dtype, out.dtype):

@@ -47,6 +47,11 @@ _opened = _Opened()
 LEVELS: list[Callable[[], Any]] = []  # makes such an interpreter; put here by func.forward
 
 
+def is_opened(interpreter: Any) -> bool:
+    """Is this interpreter a level of this module?"""
+    return interpreter in _opened.levels
+
+
 def enter_dual_level() -> int:
     """Open a level; only one can be open."""
     state = here()
@@ -176,7 +181,7 @@ def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
     """A copy of the tangent in memory like the primal's."""
     p = primal.raw
     under = np.zeros(_memory(p), tangent.raw.dtype)
-    steps = [s // p.itemsize * under.itemsize for s in p.strides]
+    steps = [s // p.itemsize * under.itemsize if n > 1 else under.itemsize for s, n in zip(p.strides, p.shape)]
     backwards = min(steps, default=0) < 0  # elements before the first: NumPy's own layout will do
     out = fresh(np.empty_like(p, tangent.raw.dtype) if backwards else np.ndarray(p.shape, under.dtype, under, 0, steps))
     return out.copy_(tangent)  # type: ignore[attr-defined,no-any-return]

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import forward as forward_mode
+from chainrule.autograd import forward_ad
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
@@ -377,10 +378,15 @@ class Function(metaclass=FunctionMeta):
         if kwargs or cls._separate:
             args, kwargs = _bound(cls, args, kwargs)
         state = here()
-        # without recording, as in a batched backward, there is no context to hand through the transform
-        if state.stack and (cls._separate or state.grad or state.dual >= 0):
+        if state.stack and (cls._separate or not _as_below(state)):
             return _transformed(cls, args, kwargs)
         return applied(cls, args, kwargs, state)
+
+
+def _as_below(state: Ambient) -> bool:
+    """Inside a transform, may a Function without `setup_context` run as outside? Where nothing records, as in a batched
+    backward, and in a level of `forward_ad`, there is no context to hand through the transform."""
+    return (not state.grad and state.dual < 0) or forward_ad.is_opened(state.stack[-1])
 
 
 _transform: list[Callable[..., Any]] = []

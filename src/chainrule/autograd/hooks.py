@@ -28,7 +28,14 @@ def wrapped(g: Any) -> Any:
 
 
 def _listed(node: Node, g: Any) -> list[Any]:
-    return [wrapped(part) for part in g] if node.outputs > 1 else [wrapped(g)]
+    """What arrived, as tensors, one per output."""
+    return [wrapped(part) for part in g][: _count(node)] if node.outputs > 1 else [wrapped(g)]
+
+
+def _count(node: Node) -> int:
+    """How many outputs there are: a node whose number varies collects a list even for one."""
+    metas = node.__dict__.get("metas")
+    return node.outputs if metas is None else len(metas)
 
 
 def _is_bare(node: Node, g: Any) -> bool:
@@ -38,7 +45,7 @@ def _is_bare(node: Node, g: Any) -> bool:
 
 def _unlisted(node: Node, gs: Any, were_bare: bool) -> Any:
     back = [None if t is None else t.raw for t in gs] if were_bare else list(gs)
-    return back if node.outputs > 1 else back[0]
+    return back + [None] * (node.outputs - len(back)) if node.outputs > 1 else back[0]
 
 
 def run_tensor_hooks(node: Node, g: Any) -> Any:

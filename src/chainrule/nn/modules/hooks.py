@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from chainrule.autograd.node import hooks_of, node_of
 from chainrule.autograd.handles import Hook, RemovableHandle
+from chainrule.autograd.node import hooks_of, node_of
 from chainrule.core.family import general
 from chainrule.core.op import Array
 from chainrule.core.samples import real, samples
@@ -20,9 +20,7 @@ def hook_table() -> OrderedDict[int, Hook]:
     return OrderedDict()
 
 
-def add(
-    table: Any, hook: Hook, *marks: Any, prepend: bool = False, marked: tuple[bool, ...] = ()
-) -> RemovableHandle:
+def add(table: Any, hook: Hook, *marks: Any, prepend: bool = False, marked: tuple[bool, ...] = ()) -> RemovableHandle:
     """Put a hook into a table, in front of the others if asked, with its marks beside it."""
     handle = RemovableHandle(table, extra_dict=list(marks))
     table[handle.id] = hook
@@ -123,7 +121,7 @@ def _watched(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], list[int]]:
     at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
     if not any(args[i].requires_grad for i in at):
         return None, args, at
-    through = _through.public(*[args[i] for i in at]) if _through.op.variadic else ()  # type: ignore[attr-defined]
+    through = _through.public([args[i] for i in at])
     edge = through[0].edge
     if edge is None or edge is LEAF:
         return None, args, at
@@ -147,7 +145,5 @@ def _spread(gs: tuple[Any, ...], at: list[int], size: int) -> tuple[Any, ...]:
 def _checked(answer: Any, size: int, kind: str, name: str) -> tuple[Any, ...]:
     found = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != size:
-        raise RuntimeError(
-            f"{kind} returned an invalid number of {name}, got {len(found)}, but expected {size}"
-        )
+        raise RuntimeError(f"{kind} returned an invalid number of {name}, got {len(found)}, but expected {size}")
     return found
