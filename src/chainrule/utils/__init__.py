@@ -1,3 +1,16 @@
-"""PyTorch's `torch.utils`: doors to rooms that live elsewhere, and tools beside them."""
+"""PyTorch's `torch.utils`: doors to rooms that live elsewhere, and tools beside them. They load when first asked for."""
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("__"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
