@@ -65,12 +65,12 @@ def _double(core: Core) -> Callable[[Array], Array]:
 
 def _horner(z: Array, coefficients: Sequence[float]) -> Array:
     """The polynomial with these coefficients, lowest first."""
-    total = z * z.dtype.type(coefficients[-1])
+    total = np.asarray(z * coefficients[-1])
     for coefficient in coefficients[-2:0:-1]:
-        total += z.dtype.type(coefficient)
+        total += coefficient  # a Python float takes the array's type
         total *= z
-    total += z.dtype.type(coefficients[0])
-    return np.asarray(total)
+    total += coefficients[0]
+    return total
 
 
 def _choose(x: Array, chosen: Array, yes: Core, no: Core) -> Array:
