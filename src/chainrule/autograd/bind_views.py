@@ -1,7 +1,7 @@
 """Straight-line code for the ops that autograd.bind's pattern does not fit: views, and ops on a list of tensors.
 
-A view shares its input's memory: it gets the store of its input and a link to its base. Its parameters are checked to be
-plain ints here, on the fast path; anything else (a list, a dtype, a NumPy integer, names) goes to the declaration's
+A view shares its input's memory: it gets the store of its input and a link to its base. Its parameters are checked to
+be plain ints here, on the fast path; anything else (a list, a dtype, a NumPy integer, names) goes to the declaration's
 `parse`, which calls the op again with plain ones.
 """
 
@@ -91,18 +91,18 @@ def _record(op: Op, kind: str, edge: str) -> list[str]:
     lay = Layout(op, kind, False)
     return [
         f"    node = new(C_{kind})", f"    node.edges = {edge}",
-        f"    node.saved = {tuple_text(lay.saved('r_'))}", "    node.checks = node.hooks = None", "    node.key = tick()",
-        "    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back",
+        f"    node.saved = {tuple_text(lay.saved('r_'))}", "    node.checks = node.hooks = None",
+        "    node.key = tick()", "    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back",
         "    node.code = f.f_code", "    node.lasti = f.f_lasti",
     ]  # fmt: skip
 
 
 def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
     many = op.outs == "many"
-    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *_store(op, x, params), *compute, f"e = {x}.edge", "quiet = QUIET and not here().grad"]
-    lines += ["node = cut = None", f"if e is None: cut = {x}.cut"]
+    lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *_store(op, x, params), *compute]
+    lines += [f"e = {x}.edge", "quiet = QUIET and not here().grad", "node = cut = None", f"if e is None: cut = {x}.cut"]
     if op.pulls:
-        lines += [f"elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
+        lines += ["elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
         lines += _record(op, "T", "(e,)")
     else:
         lines.append(f"else: cut = cut_here('{op.name} has no derivative')")
@@ -137,7 +137,8 @@ def _outputs(op: Op, x: str) -> list[str]:
         "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
         "        metas.append((r.shape, d))",
         "    t.viewed = w = new(View)", "    w.base = base", "    w.version = s.version", "    w.kind = kind",
-        f"    w.chain = (*chain, (op, {{{params}, '__output__': i}}, r_{x}.shape))", "    ts.append(t)", "return tuple(ts)",
+        f"    w.chain = (*chain, (op, {{{params}, '__output__': i}}, r_{x}.shape))", "    ts.append(t)",
+        "return tuple(ts)",
     ]  # fmt: skip
 
 
@@ -164,7 +165,8 @@ def list_source(op: Op, lines: list[str]) -> str:
     lines += [f"if LISTENING or out is not None or {xs}.__class__ not in LISTS or not {xs}: {slow}"]
     lines += ["raws = []", "dtypes = set()", "edges = []", "wants = cut = None", f"for t in {xs}:"]
     lines += ["    if t.__class__ not in PLAIN: " + slow, "    raws.append(r := t.raw)", "    dtypes.add(r.dtype)"]
-    lines += ["    if t.viewed is not None: refresh(t)", "    e = t.edge", "    if e is None: cut = cut or t.cut", "    else:"]
+    lines += ["    if t.viewed is not None: refresh(t)", "    e = t.edge"]
+    lines += ["    if e is None: cut = cut or t.cut", "    else:"]
     lines += ["        wants = True", "        if e is LEAF: e = accumulator(t)", "    edges.append(e)"]
     lines += [f"if len(dtypes) != 1 or (r.dtype is not F32 and r.dtype is not F64): {slow}"]
     lines += [f"r = forward(xp, *raws{''.join(f', {p}={p}' for p in op.params[1:])})"]

@@ -120,7 +120,8 @@ class CopySlices(Node):
 
     def pull_graph(self, g: Any) -> tuple[Any, ...]:
         window = replay(self.chain, in_order(g, self.strides))
-        first, *rest = self.fn.pull_graph(window) if isinstance(g, Tensor) and self._on_tensors(g) else self.fn.pull(window)
+        pull = self.fn.pull_graph if isinstance(g, Tensor) and self._on_tensors(g) else self.fn.pull
+        first, *rest = pull(window)
         inside = scatter_back(self.chain, call("ones_like", window)) != 0
         g = call("where", inside, call("zeros_like", g), g)
         return (g if first is None else g + scatter_back(self.chain, first), *rest)
@@ -145,14 +146,17 @@ def chain_of(v: View, t: Tensor) -> tuple[Any, ...]:
     if extra is not None and v.version < extra.turned and isinstance(t.raw, np.ndarray):
         raw = v.base.raw
         origin = (raw.shape, memory.element_strides(raw), memory.offset_of(raw))
-        here_now = {"size": t.raw.shape, "stride": memory.element_strides(t.raw), "storage_offset": memory.offset_of(t.raw)}
-        v.chain = ((REGISTRY["as_strided"], {**here_now, "origin": origin}, raw.shape),)
+        size, stride, offset = t.raw.shape, memory.element_strides(t.raw), memory.offset_of(t.raw)
+        params = {"size": size, "stride": stride, "storage_offset": offset, "origin": origin}
+        v.chain = ((REGISTRY["as_strided"], params, raw.shape),)
     return v.chain
 
 
 def refresh(t: Tensor, asked: bool = False) -> None:
-    """Give a view a new edge if its base's history was rewritten since it got its last one. `asked`: by the user, not by an
-    op that may not even record."""
+    """Give a view a new edge if its base's history was rewritten since it got its last one.
+
+    `asked`: by the user, not by an op that may not even record.
+    """
     v, store = t.viewed, t.store
     if v is None or store is None:
         return
@@ -190,20 +194,21 @@ def derive(t: Tensor) -> None:
 
 
 _EITHER = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-    "view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if "
-    "you want the inplace to be tracked)."
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
 )
 _REASONS = {
     ViewKind.MANY: (
-        " This view is the output of a function that returns multiple views. Such functions do not allow the output views to "
-        "be modified inplace. You should replace the inplace operation by an out-of-place one."
+        " This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
     ),
     ViewKind.NO_GRAD: _EITHER.format("no_grad"),
     ViewKind.FUNCTION: (
-        " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-        "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-        "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
     ),
     ViewKind.INFERENCE: _EITHER.format("inference_mode"),
 }
@@ -214,7 +219,8 @@ def forbid(t: Tensor, verb: str = "modified") -> None:
     v = t.viewed
     if v is None or v.kind == ViewKind.DEFAULT:
         return
-    what = "is being modified inplace" if verb == "modified" else "its base or another view of its base has been modified inplace"
+    direct = verb == "modified"
+    what = f"{'is being' if direct else 'its base or another view of its base has been'} modified inplace"
     origin, when = _origin(t, v)
     raise RuntimeError(f"{origin} and {what}{when}.{_REASONS[v.kind]}")
 
