@@ -315,7 +315,12 @@ def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
             f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
-    return g if tensors else fresh(np.asarray(g))
+    return g if tensors else fresh(_dense(np.asarray(g)))
+
+
+def _dense(g: Any) -> Any:
+    """An array a user may write to: rules hand out broadcast ones."""
+    return g if g.flags.writeable and 0 not in g.strides else g.copy()
 
 
 def _materialized(t: Any, g: Any, create_graph: bool) -> Any:
