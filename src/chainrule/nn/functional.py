@@ -1,4 +1,4 @@
-"""The functions that layers are made of, without their parameters. Each is declared with its kind in `chainrule.ops`."""
+"""The functions that layers are made of, without parameters; each is declared with its kind in `chainrule.ops`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.core.public import publish
 
-__all__ = publish("n", globals())
+__all__ = publish("n", globals())  # noqa: PLE0604, PLE0605
 
 if TYPE_CHECKING:  # the names above are put in by declarations, which type checkers cannot see
 

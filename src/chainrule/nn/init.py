@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.autograd.grad_mode import no_grad
-from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 
 __all__ = [
@@ -70,7 +69,8 @@ def trunc_normal_(
     """Normal, cut off at a and b (which are values, not numbers of standard deviations)."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
             stacklevel=2,
         )
 
@@ -254,16 +254,14 @@ def _deprecated(fn: Callable[..., Any]) -> Callable[..., Any]:
     old = new[:-1]
 
     def deprecated(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
-        )
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
         return fn(*args, **kwargs)
 
     deprecated.__name__ = old
     return deprecated
 
 
-uniform, normal, constant, eye, dirac = map(_deprecated, (uniform_, normal_, constant_, eye_, dirac_))
+uniform, normal, constant, eye, dirac = map(_deprecated, (uniform_, normal_, constant_, eye_, dirac_))  # type: ignore[arg-type]
 xavier_uniform, xavier_normal = _deprecated(xavier_uniform_), _deprecated(xavier_normal_)
 kaiming_uniform, kaiming_normal = _deprecated(kaiming_uniform_), _deprecated(kaiming_normal_)
 orthogonal, sparse = _deprecated(orthogonal_), _deprecated(sparse_)

@@ -12,11 +12,13 @@ from chainrule.core.tensor import LEAF, PLAIN, Extra, Store, Tensor
 __all__ = ["Buffer", "Parameter"]
 
 
-class _ByMark(type(Tensor)):
+class _ByMark(type):
     """A tensor of another class counts as an instance if it carries the class's mark."""
 
+    _mark: str
+
     def __instancecheck__(cls, value: Any) -> bool:
-        mark: str = cls._mark  # type: ignore[attr-defined]
+        mark: str = cls._mark
         return super().__instancecheck__(value) or (isinstance(value, Tensor) and getattr(value, mark, False))
 
 
@@ -39,12 +41,12 @@ class Parameter(Tensor, metaclass=_ByMark):
 
     __slots__ = ()
     _mark = "_is_param"
-    __torch_function__ = classmethod(disabled)
+    __torch_function__: Any = classmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is not None and data.__class__ not in PLAIN:
             return _marked(data, requires_grad)
-        t = _alias(cls, data)
+        t = _alias(cls, data)  # type: ignore[arg-type]
         t.requires_grad = requires_grad  # type: ignore[attr-defined]
         return t
 
@@ -73,7 +75,7 @@ def _marked(data: Any, requires_grad: bool) -> Any:
             f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
             f"instance of the same type, but return type {type(t).__name__} was found instead."
         )
-    t._is_param = True
+    t._is_param = True  # type: ignore[attr-defined]
     return t
 
 
@@ -88,14 +90,14 @@ def _rebuilt(cls: Any, raw: Any, requires_grad: bool, state: dict[str, Any] | No
 
 
 class Buffer(Tensor, metaclass=_ByMark):
-    """A tensor that is part of a module's state without being trained: assigned to an attribute it joins `buffers()`."""
+    """A tensor that is part of a module's state without being trained: as an attribute it joins `buffers()`."""
 
     __slots__ = ()
     _mark = "_is_buffer"
-    __torch_function__ = classmethod(disabled)
+    __torch_function__: Any = classmethod(disabled)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        t: Any = _alias(Tensor, data) if data is None or data.__class__ in PLAIN else data.detach()
+        t: Any = _alias(Tensor, data) if data is None or data.__class__ in PLAIN else data.detach()  # type: ignore[arg-type]
         t.requires_grad = data is not None and data.requires_grad
         t.persistent, t._is_buffer = persistent, True
         return t

@@ -1,6 +1,6 @@
 """Attention: queries look at keys, and gather values in proportion.
 
-Where PyTorch's CPU path takes one fused kernel, there is one op here; elsewhere the same from its parts, as PyTorch has it.
+Where PyTorch's CPU path takes one fused kernel, there is one op here; elsewhere the same is made of its parts.
 """
 
 from __future__ import annotations
@@ -166,9 +166,7 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
             f"{_short(attn_mask.dtype)} and  query.dtype: {_short(query.dtype)} instead."
         )
     if is_causal:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-        )
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 
 
 def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
@@ -183,9 +181,7 @@ def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: fl
 
 def _mask_fits(attn_mask: Any, query: Any, key: Any) -> bool:
     full = (*query.shape[:2], query.shape[2], key.shape[2])
-    return attn_mask.ndim in (2, 4) and all(
-        a in (1, b) for a, b in zip(reversed(attn_mask.shape), reversed(full))
-    )
+    return attn_mask.ndim in (2, 4) and all(a in (1, b) for a, b in zip(reversed(attn_mask.shape), reversed(full)))
 
 
 @composite(spelled="n")
@@ -253,7 +249,8 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
         )
     if key_padding_mask is not None and key_padding_mask.ndim != rank - 1:
         raise AssertionError(
-            f"{which} `key_padding_mask` to be `None` or {rank - 1}-D but found {key_padding_mask.ndim}-D tensor instead"
+            f"{which} `key_padding_mask` to be `None` or {rank - 1}-D but found {key_padding_mask.ndim}-D tensor "
+            "instead"
         )
     if attn_mask is not None and attn_mask.ndim not in (2, 3):
         raise AssertionError(
@@ -263,7 +260,7 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
         wanted = (num_heads, query.shape[0], key.shape[0])
         if tuple(attn_mask.shape) != wanted:
             raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
-    return batched
+    return batched  # type: ignore[no-any-return]
 
 
 def _float_mask(mask: Any, name: str, dtype: Any, other: Any = None) -> Any:
@@ -285,13 +282,13 @@ def _projected(q: Any, k: Any, v: Any, weight: Any, bias: Any) -> tuple[Any, Any
     """Queries, keys and values through one packed matrix; what is equal goes through at once."""
     e = q.shape[-1]
     if k is v and q is k:
-        return _apart(names.linear(q, weight, bias), 3, e)  # type: ignore[return-value]
+        return _apart(names.linear(q, weight, bias), 3, e)
     if k is v:
         w_q, w_kv = weight.split([e, 2 * e])
         b_q, b_kv = bias.split([e, 2 * e]) if bias is not None else (None, None)
-        return (names.linear(q, w_q, b_q), *_apart(names.linear(k, w_kv, b_kv), 2, e))  # type: ignore[return-value]
+        return (names.linear(q, w_q, b_q), *_apart(names.linear(k, w_kv, b_kv), 2, e))
     ws, bs = weight.chunk(3), bias.chunk(3) if bias is not None else (None, None, None)
-    return tuple(names.linear(t, w, b) for t, w, b in zip((q, k, v), ws, bs))  # type: ignore[return-value]
+    return tuple(names.linear(t, w, b) for t, w, b in zip((q, k, v), ws, bs))
 
 
 def _apart(joined: Any, count: int, e: int) -> tuple[Any, ...]:
@@ -349,18 +346,14 @@ def multi_head_attention_forward(
     else:
         attn_mask = _float_mask(attn_mask, "attn_mask", query.dtype)
         is_causal = is_causal and padding is None
-    _require(
-        embed == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}"
-    )
+    _require(embed == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}")
     head = embed // num_heads
     _require(head * num_heads == embed, f"embed_dim {embed} not divisible by num_heads {num_heads}")
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
         q, k, v = _projected_apart(query, key, value, weights, in_proj_bias)
     else:
-        _require(
-            key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}"
-        )
+        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
         _require(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = _three_axes(attn_mask, length, key.shape[0], size * num_heads)
@@ -405,7 +398,9 @@ def _three_axes(mask: Any, rows: int, columns: int, heads: int) -> Any:
     return mask.unsqueeze(0) if mask.ndim == 2 else mask
 
 
-def _with_bias(k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any, size: int) -> tuple[Any, Any, int]:
+def _with_bias(
+    k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any, size: int
+) -> tuple[Any, Any, int]:
     """One more key and value for everybody, if there are such."""
     if bias_k is None or bias_v is None:
         _require(bias_k is None, "bias_k is set but bias_v is None")
@@ -451,7 +446,7 @@ def _attended(
             mask = mask.unsqueeze(0) if one else mask.view(size, num_heads, -1, keys)
         q, k, v = (t.view(size, num_heads, -1, t.shape[2]) for t in (q, k, v))
         out = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-        out = out.permute(2, 0, 1, 3).reshape(size * length, embed)  # type: ignore[attr-defined]
+        out = out.permute(2, 0, 1, 3).reshape(size * length, embed)
         out = names.linear(out, weight, bias).view(length, size, -1)
         return (out if batched else out.squeeze(1)), None
     _require(not (is_causal and mask is None), "is_causal is not implemented for need_weights")

@@ -73,9 +73,7 @@ def multi_margin_op(
     return folded(np.asarray(each if weight is None else each * weight[target]).astype(input.dtype), reduction)
 
 
-def _pull_multi_margin(
-    g: Any, input: Any, target: Any, weight: Any, p: int, margin: float, reduction: str
-) -> Any:
+def _pull_multi_margin(g: Any, input: Any, target: Any, weight: Any, p: int, margin: float, reduction: str) -> Any:
     z, right = _lead(input, target, margin)
     slope = (z > 0) * (call("ones_like", z) if p == 1 else 2.0 * z)
     if weight is not None:
@@ -113,9 +111,7 @@ def multi_margin_loss(
     if target.ndim > 1 or (target.numel() != (rows[0] if rows else 1)):
         raise RuntimeError(f"inconsistent target size, expected {rows[0] if rows else 1} but got {list(target.shape)}")
     if weight is not None and weight.numel() != input.shape[-1]:
-        raise RuntimeError(
-            f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}"
-        )
+        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     target = target.view(rows) if tuple(target.shape) != tuple(rows) else target
     return multi_margin_op.public(input, target, weight, p, margin, reduction)  # type: ignore[no-any-return]
 
@@ -225,14 +221,20 @@ def _occupancy(log_p: Any, skip: Any, alpha: Any) -> Any:
     return alpha + back[::-1, ::-1] - log_p
 
 
-# The rule is the derivative along changes that keep each step's probabilities summing to one, as PyTorch has it: it takes
+# The rule is PyTorch's: the derivative along changes that keep the probabilities of each step summing to one. It takes
 # the log-softmax before it into account, so that it is no slope of this op alone.
 @general(
     name="_ctc_loss", node="CtcLoss", spelled="",
     meta=lambda raws, params: hollow(raws[0].shape[1:2], raws[0].dtype),
 )  # fmt: skip
 def ctc_op(
-    xp: Any, log_probs: Array, targets: Array, input_lengths: Ints, target_lengths: Ints, blank: int, zero_infinity: bool
+    xp: Any,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Ints,
+    target_lengths: Ints,
+    blank: int,
+    zero_infinity: bool,
 ) -> Any:
     """Minus the log-probability of each sequence of labels, over all its alignments with the input."""
     losses = np.empty(log_probs.shape[1], log_probs.dtype)
@@ -267,7 +269,7 @@ def ctc_backward(
             continue
         through = np.exp(_occupancy(log_p, skip, alpha) - total)
         passed = np.zeros((steps, log_probs.shape[2]), log_probs.dtype)
-        np.add.at(passed, (slice(None), path), through)
+        np.add.at(passed, (slice(None), path), through)  # type: ignore[arg-type]
         out[:steps, row] = (np.exp(log_probs[:steps, row]) - passed) * grad[row]
     return out
 
@@ -327,7 +329,8 @@ def _check_ctc(log_probs: Any, targets: Any, steps: Ints, lengths: Ints, blank: 
             raise RuntimeError(f"{name} must contain nonnegative values")
     if max(steps, default=0) > time:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {time}, but got value {max(steps)} (while checking arguments "
+            f"Expected input_lengths to have value at most {time}, but got value {max(steps)} (while checking "
+            "arguments "
             "for ctc_loss_cpu)"
         )
     if targets.ndim == 2 and targets.shape[1] < max(lengths, default=0):

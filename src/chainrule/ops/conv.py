@@ -51,7 +51,8 @@ def _check_bias(weight: Any, bias: Any, features: int, transposed: bool) -> None
     if bias.ndim != 1 or bias.shape[0] != features:
         start = "Given transposed=1, weight of size" if transposed else "Given weight of size"
         raise RuntimeError(
-            f"{start} {list(weight.shape)}, expected bias to be 1-dimensional with {features} elements, but got bias of "
+            f"{start} {list(weight.shape)}, expected bias to be 1-dimensional with {features} elements, but got "
+            "bias of "
             f"size {list(bias.shape)} instead"
         )
 
@@ -109,9 +110,7 @@ def convolution(
 ) -> Array:
     """Cross-correlation of `input` with `weight`, or its transpose."""
     _check(input, weight, bias, transposed)
-    shape = _out_shape(
-        xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
+    shape = _out_shape(xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     if transposed:
         out = xp.conv.conv_input(input, weight, shape, stride, padding, dilation, groups)
     else:
@@ -121,9 +120,7 @@ def convolution(
     return out
 
 
-def _to_input(
-    g: Any, weight: Any, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+def _to_input(g: Any, weight: Any, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
     """The transposed convolution that lands on an input of this shape."""
     space = zip(shape[2:], shape_of(g)[2:], shape_of(weight)[2:], stride, padding, dilation)
     extra = tuple(n - ((o - 1) * s - 2 * p + d * (k - 1) + 1) for n, o, k, s, p, d in space)
@@ -173,7 +170,7 @@ def convolution_weight(
     xp: Any, output: Array, input: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:
     """The derivative of <output, convolution(input, weight)> in the weight, which has this shape."""
-    return xp.conv.conv_weight(output, input, shape, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+    return xp.conv.conv_weight(output, input, shape, stride, padding, dilation, groups)
 
 
 convolution_weight.vjp(
@@ -206,9 +203,7 @@ def per_axis(value: Any, rank: int, what: str) -> Ints:
     try:
         return (value.__index__(),) * rank
     except AttributeError:
-        raise TypeError(
-            f"conv{rank}d(): argument '{what}' must be tuple of ints, not {type(value).__name__}"
-        ) from None
+        raise TypeError(f"conv{rank}d(): argument '{what}' must be tuple of ints, not {type(value).__name__}") from None
 
 
 def _tensors(name: str, input: Any, weight: Any, rank: int) -> bool:
@@ -228,9 +223,7 @@ def _tensors(name: str, input: Any, weight: Any, rank: int) -> bool:
     return True
 
 
-def _conv(
-    rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     if _tensors(f"conv{rank}d", input, weight, rank):
         return _conv(rank, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     rank = max(1, weight.ndim - 2)
@@ -252,7 +245,8 @@ def _worded_padding(input: Any, weight: Any, word: str, stride: Ints, dilation: 
     total = tuple(d * (k - 1) for d, k in zip(dilation, weight.shape[2:]))
     if any(t % 2 for t in total):
         warnings.warn(
-            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input "
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of "
+            "the input "
             "be created",
             stacklevel=5,
         )
@@ -262,7 +256,15 @@ def _worded_padding(input: Any, weight: Any, word: str, stride: Ints, dilation: 
 
 
 def _conv_transpose(
-    rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    rank: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
 ) -> Any:
     if _tensors(f"conv_transpose{rank}d", input, weight, rank):
         whole = _conv_transpose(
@@ -365,4 +367,4 @@ def conv_transpose3d(
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """`conv1d` of (length, batch, channels) with (kernel, channels, out)."""
     out = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
-    return out.permute(2, 0, 1)  # type: ignore[attr-defined,no-any-return]
+    return out.permute(2, 0, 1)  # type: ignore[no-any-return]

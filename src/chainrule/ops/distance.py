@@ -13,10 +13,10 @@ from chainrule.core.family import call, general, shape_of
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import apart, samples
-from chainrule.ops.domains import no_complex
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.domains import no_complex
 
 __all__ = ["cdist_op", "cosine_similarity", "normalize", "pairwise_distance"]
 
@@ -37,9 +37,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 @composite(spelled="fn")
-def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference of corresponding vectors."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)  # type: ignore[no-any-return]
 
@@ -96,7 +94,8 @@ def _cdist_parts(g: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
 
 
 @general(
-    name="_cdist", node="Cdist", spelled="", check=no_complex("cdist only supports floating-point dtypes"), vmap=_vmap_cdist,
+    name="_cdist", node="Cdist", spelled="", vmap=_vmap_cdist,
+    check=no_complex("cdist only supports floating-point dtypes"),
     samples=samples(apart, [((2, 3, 4), (2, 2, 4))], p=[2.0, 1.0, 3.0]),
 )  # fmt: skip
 def cdist_op(xp: Any, x1: Array, x2: Array, p: float) -> Array:

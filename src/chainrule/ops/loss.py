@@ -86,7 +86,9 @@ class Folded(Elementwise):
         result = Elementwise.compute(self, xp, op, inputs, params)
         return hollow((), result.dtype) if is_hollow(result) and params["reduction"] != "none" else result
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         shape = next(tuple(v.shape) for v, b in zip(values, batched) if b)
         wide = tuple(v if v is None or b else v.expand(shape) for v, b in zip(values, batched))
         each = op.call(wide, {**params, "reduction": "none"})
@@ -108,14 +110,19 @@ def _sum_of_squares(d: Any) -> Any:
     return np.add.reduce(np.vecdot(rows, rows)) + np.vecdot(rest, rest)
 
 
-@loss(spelled="", name="mse_loss", check=not_for("mse_cpu", COMPLEX), samples=samples(real, one, reduction=list(REDUCTIONS)))
+@loss(
+    spelled="",
+    name="mse_loss",
+    check=not_for("mse_cpu", COMPLEX),
+    samples=samples(real, one, reduction=list(REDUCTIONS)),
+)
 def _mse(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
     """The square of the difference."""
     d = input - target
     if reduction == "none":
         return d * d
     if d.dtype.kind != "f":
-        raise NotImplementedError(f'"mse_cpu" not implemented for \'{OF_NUMPY[d.dtype].title}\'')
+        raise NotImplementedError(f"\"mse_cpu\" not implemented for '{OF_NUMPY[d.dtype].title}'")
     total = _sum_of_squares(d)
     return total if reduction == "sum" else np.true_divide(total, d.size, dtype=d.dtype)
 
@@ -175,7 +182,12 @@ def _log_floor(x: Any) -> Any:
     return np.maximum(np.log(x), x.dtype.type(-100))
 
 
-@loss(spelled="", name="binary_cross_entropy", check=not_for("binary_cross_entropy", COMPLEX), samples=samples(chance, [((3, 4), (3, 4), None)], reduction=list(REDUCTIONS)))
+@loss(
+    spelled="",
+    name="binary_cross_entropy",
+    check=not_for("binary_cross_entropy", COMPLEX),
+    samples=samples(chance, [((3, 4), (3, 4), None)], reduction=list(REDUCTIONS)),
+)
 def _bce(xp: Any, input: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
     """Minus the log-probability of the target, the logarithm no less than -100."""
     if input.size and not ((input >= 0) & (input <= 1)).all():
@@ -208,7 +220,13 @@ _bce.vjp(input=_bce_slope, target=_bce_target_slope)
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )  # fmt: skip
 def _bce_logits(
-    xp: Any, input: Array, target: Array, weight: Array | None = None, pos_weight: Array | None = None, *, reduction: str
+    xp: Any,
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    pos_weight: Array | None = None,
+    *,
+    reduction: str,
 ) -> Array:
     """The same of the sigmoid of the input, without computing it."""
     tail = xp.log1p(xp.exp(-xp.abs(input)))
@@ -248,7 +266,9 @@ def _soft_margin(xp: Any, input: Array, target: Array, *, reduction: str) -> Arr
 
 
 _soft_margin.vjp(
-    input=lambda g, input, target, reduction: call("sigmoid", -target * input) * -target * share(g, reduction, input.shape)
+    input=lambda g, input, target, reduction: (
+        call("sigmoid", -target * input) * -target * share(g, reduction, input.shape)
+    )
 )
 
 
@@ -318,9 +338,7 @@ def _picked(input: Any, target: Any, weight: Any, ignore_index: int, reduction: 
     return total if reduction == "sum" else total / _total(w, at, input.dtype)
 
 
-def _scattered(
-    g: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_index: int, reduction: str
-) -> Any:
+def _scattered(g: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_index: int, reduction: str) -> Any:
     """The adjoint of `_picked`."""
     out = np.zeros(shape, g.dtype)
     if _is_plain(shape, target, weight, ignore_index):
@@ -380,7 +398,9 @@ def _weights_of_examples(target: Any, weight: Any, x: Any, params: Any) -> Any:
     if weight is None:
         return _over_examples(call("to_dtype", kept, dtype=x.dtype))
     safe = call("where", kept, target, 0)
-    each = call("reshape", call("index_select", weight, 0, call("reshape", safe, shape=(-1,))), shape=tuple(target.shape))
+    each = call(
+        "reshape", call("index_select", weight, 0, call("reshape", safe, shape=(-1,))), shape=tuple(target.shape)
+    )
     return _over_examples(call("where", kept, each, 0.0))
 
 
@@ -400,18 +420,18 @@ def _nll_backward_batched(values: Any, batched: Any, size: int, params: Any) -> 
     return call("reshape", found, shape=(size, *shape))
 
 
-@general(spelled="", samples=_classes, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss))
-def nll_loss(
-    xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
-) -> Array:
+@general(spelled="", samples=_classes, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss))  # type: ignore[has-type]
+def nll_loss(xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Array:
     """Minus the log-probability of the right class."""
     return _picked(input, target, weight, ignore_index, reduction)
 
 
-_pixels = samples(real, [((2, 5, 3), Drawn(integers(5), 2, 3), None)], ignore_index=[-100, 1], reduction=list(REDUCTIONS))
+_pixels = samples(
+    real, [((2, 5, 3), Drawn(integers(5), 2, 3), None)], ignore_index=[-100, 1], reduction=list(REDUCTIONS)
+)
 
 
-@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss2d))
+@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss2d))  # type: ignore[has-type]
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:
@@ -429,7 +449,14 @@ _spread_samples = samples(
     meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
 )  # fmt: skip
 def nll_loss_backward(
-    xp: Any, grad: Array, target: Array, weight: Array | None, *, shape: tuple[int, ...], ignore_index: int, reduction: str
+    xp: Any,
+    grad: Array,
+    target: Array,
+    weight: Array | None,
+    *,
+    shape: tuple[int, ...],
+    ignore_index: int,
+    reduction: str,
 ) -> Array:
     """The adjoint of `nll_loss`."""
     return _scattered(np.asarray(grad), target, weight, shape, ignore_index, reduction)
@@ -455,7 +482,7 @@ nll_loss_backward.vjp(
 
 def _extent(t: Any) -> tuple[int, ...]:
     """The shape; of an ordinary tensor that of its array, which costs less."""
-    shape: tuple[int, ...] = t.raw.shape if t.__class__ in PLAIN else tuple(t.shape)
+    shape: tuple[int, ...] = t.raw.shape if t.__class__ in PLAIN else tuple(t.shape)  # type: ignore[attr-defined]
     return shape
 
 
@@ -501,7 +528,7 @@ def mse_loss(
     if reduction != "mean" or size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     if weight is not None:
-        return _weighted_mean((input - target) ** 2, weight, reduction)  # type: ignore[operator]
+        return _weighted_mean((input - target) ** 2, weight, reduction)  # type: ignore[no-any-return, operator]
     return _mse.public(input, target, reduction=reduction)  # type: ignore[no-any-return]
 
 
@@ -572,7 +599,8 @@ def binary_cross_entropy(
     reduction = _reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. "
             "Please ensure they have the same size."
         )
     if target.dtype is not input.dtype:

@@ -1,12 +1,12 @@
 """Normalisation layers: values brought to mean 0 and variance 1 over some axes, then scaled and shifted.
 
-All of them are one formula. With s = sum(g), d = sum(g x) over the folded axes, r = 1 / sqrt(variance + eps) and n values each,
+All of them are one formula. With s = sum(g) and d = sum(g x) over the n values that are folded, and r = 1 / deviation,
 
     the cotangent of x is  r (g - s / n - k (x - mean)),   k = (d - s mean) r^2 / n.
 
 They differ in which axes are folded, of the input laid out in two or three: (rows, width) for layers and groups,
-(batch, channels, space) for batches. Mean and r are kept from the forward; a backward that is to be differentiated again
-computes them anew, as part of the graph.
+(batch, channels, space) for batches. Mean and r are kept from the forward; a backward that is to be differentiated
+again computes them anew, as part of the graph.
 """
 
 from __future__ import annotations
@@ -121,10 +121,13 @@ def _check_layer(input: Any, normalized_shape: Ints, weight: Any, bias: Any) -> 
                 f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(w.shape)} and "
                 f"normalized_shape = {list(normalized_shape)}"
             )
-    if tuple(input.shape[input.ndim - len(normalized_shape) :]) != normalized_shape or input.ndim < len(normalized_shape):
+    if tuple(input.shape[input.ndim - len(normalized_shape) :]) != normalized_shape or input.ndim < len(
+        normalized_shape
+    ):
         listed = ", ".join(map(str, normalized_shape))
         raise RuntimeError(
-            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, {listed}], but got input of "
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, {listed}], but got "
+            "input of "
             f"size{list(input.shape)}"
         )
     _check_float(input, "LayerNormKernelImpl")
@@ -231,7 +234,7 @@ native_layer_norm.vjp(input=_layer_input, weight=_layer_weight, bias=_layer_bias
 
 
 def _by_channel(shape: Ints) -> tuple[Ints, Ints, Ints, int]:
-    """(batch, channels, space) or (batch, channels); the shape of one number per channel; the folded axes; their size."""
+    """(batch, channels, space) or (batch, channels); the shape of a number per channel; the folded axes; their size."""
     n, c, space = shape[0], shape[1], prod(shape[2:])
     if space == 1:
         return (n, c), (1, c), (0,), max(1, n)
@@ -241,7 +244,8 @@ def _by_channel(shape: Ints) -> tuple[Ints, Ints, Ints, int]:
 def _check_batch(input: Any, *channel_tensors: tuple[str, Any]) -> None:
     if input.ndim < 2:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [-{max(1, input.ndim)}, {max(1, input.ndim) - 1}], but got 1)"
+            f"Dimension out of range (expected to be in range of [-{max(1, input.ndim)}, "
+            f"{max(1, input.ndim) - 1}], but got 1)"
         )
     for what, t in channel_tensors:
         if t is not None and t.size != input.shape[1]:
@@ -301,8 +305,8 @@ def _batch_kept(x: Any, mean: Any, rstd: Any, one: Ints, axes: Ints, count: int,
     return _kept(x, mean, r, axes, count, eps) if training else (mean, r)
 
 
-# The rules of input, weight and bias want the same two sums, and run one after the other: the last are kept, for the same
-# cotangent and the same application (whose mean is its own array). Only the first rule writes, each time anew.
+# The rules of input and weight want the same two sums, and run one after the other: the last sums are kept, for the
+# same cotangent and the same application (whose mean is its own array). Only the first rule writes, each time anew.
 _last: tuple[Any, Any, Any, Any] = (lambda: None, None, None, None)
 
 
@@ -404,9 +408,7 @@ def _group_input(
     return _laid_out(_pull(g, x, mean, r, s, d, max(1, rows[1])), tuple(input_shape))
 
 
-def _group_weight(
-    g: Any, input: Any, mean: Any, rstd: Any, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:
+def _group_weight(g: Any, input: Any, mean: Any, rstd: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
     rows = (N * group, C // group * HxW)
     x, mean, r = _grouped(input, mean, rstd, rows, eps)
     shape = (N, C, HxW)
@@ -468,7 +470,8 @@ def _group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float)
     for what, w in (("weight", weight), ("bias", bias)):
         if w is not None and (w.ndim != 1 or w.shape[0] != c):
             raise RuntimeError(
-                f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} of shape "
+                f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} "
+                "of shape "
                 f"{list(w.shape)} and input of shape {list(input.shape)}"
             )
     return native_group_norm.public(input, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
@@ -501,7 +504,9 @@ def _torch_group_norm(
 
 def _check_several(size: Ints) -> None:
     if size[0] * prod(size[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})"
+        )
 
 
 def _batch_norm(
@@ -567,9 +572,7 @@ def _instance_norm(
     joined = input.contiguous().view(1, n * c, *input.shape[2:])
     out = _batch_norm(joined, w, b, means, variances, use_input_stats, momentum, eps)
     with no_grad():
-        for running, seen in ((running_mean, means), (running_var, variances)):
-            if running is not None:
-                running.copy_(seen.view(n, c).mean(0))
+        X
     return out.view(input.shape)
 
 
@@ -586,9 +589,7 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each example brought to mean 0 and variance 1, then scaled and shifted."""
     if use_input_stats and prod(input.shape[2:]) == 1:
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {input.shape}"
-        )
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)  # type: ignore[no-any-return]
 
 
@@ -623,7 +624,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 def _check_rms(input: Any, shape: Ints, weight: Any) -> None:
     if weight is not None and tuple(weight.shape) != shape:
         raise RuntimeError(
-            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
+            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
+            f"{list(weight.shape)} and "
             f"normalized_shape = {list(shape)}"
         )
     if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:

@@ -24,7 +24,7 @@ def _vmap_constant(values: Any, batched: Any, size: int, params: dict[str, Any])
 
 def _padded(raws: Any, params: dict[str, Any], mode: str = "constant") -> Any:
     widths = params["pad"] if mode == "constant" else params["padding"]
-    return hollow(cpu.pad.pad_output_shape(raws[0].shape, tuple(widths), mode), raws[0].dtype)  # type: ignore[attr-defined]
+    return hollow(cpu.pad.pad_output_shape(raws[0].shape, tuple(widths), mode), raws[0].dtype)
 
 
 @general(
@@ -33,7 +33,7 @@ def _padded(raws: Any, params: dict[str, Any], mode: str = "constant") -> Any:
 )  # fmt: skip
 def constant_pad_nd(xp: Any, input: Array, pad: Ints, value: Any = 0) -> Array:
     """A border of one value; negative widths cut off."""
-    return xp.pad.pad(input, tuple(pad), "constant", value)  # type: ignore[no-any-return]
+    return xp.pad.pad(input, tuple(pad), "constant", value)
 
 
 constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, tuple(-p for p in pad), 0))
@@ -45,10 +45,10 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     def forward(xp: Any, input: Array, padding: Ints) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
-        return xp.pad.pad(input, tuple(padding), mode)  # type: ignore[no-any-return]
+        return xp.pad.pad(input, tuple(padding), mode)
 
     def adjoint(xp: Any, grad: Array, shape: Ints, padding: Ints) -> Array:
-        return xp.pad.pad_adjoint(grad, shape, tuple(padding), mode)  # type: ignore[no-any-return]
+        return xp.pad.pad_adjoint(grad, shape, tuple(padding), mode)
 
     forward.__doc__ = f"The border that {mode}s the input, over {rank} axes."
     adjoint.__doc__ = f"The adjoint of `{name}`."
@@ -56,12 +56,12 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     given = samples(real, [((2, *(3,) * rank),)], padding=[(1, 2) * rank])
     pad = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given,
-        vmap=lambda values, batched, size, params: pad(values[0], **params),
+        vmap=lambda values, batched, size, params: pad(values[0], **params),  # type: ignore[has-type]
         meta=lambda raws, params: _padded(raws, params, mode),
     )  # fmt: skip
     back = general(
         adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
-        vmap=lambda values, batched, size, params: back(values[0], (size, *params["shape"]), params["padding"]),
+        vmap=lambda values, batched, size, params: back(values[0], (size, *params["shape"]), params["padding"]),  # type: ignore[has-type]
         samples=samples(real, [((2, *(6,) * rank),)], shape=[(2, *(3,) * rank)], padding=[(1, 2) * rank]),
         meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
     )  # fmt: skip
@@ -102,7 +102,5 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
 def _with_mode(input: Any, widths: Ints, mode: str) -> Any:
     rank = len(widths) // 2
     if not (1 <= rank <= 3 and input.ndim in (rank + 1, rank + 2)):
-        raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
-        )
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     return _circular.public(input, widths) if mode == "circular" else _BORDERS[mode, rank].public(input, widths)

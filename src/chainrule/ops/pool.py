@@ -46,22 +46,22 @@ def _with_indices(raw: Any, size: Ints) -> Any:
 
 
 @general(
-    spelled="", node="MaxPoolWithIndicesBackward", vmap=_both(lambda: max_pool_scatter),
+    spelled="", node="MaxPoolWithIndicesBackward", vmap=_both(lambda: max_pool_scatter),  # type: ignore[has-type]
     samples=samples(real, [((2, 3), Drawn(integers(6), 2, 3))], space=[(6,)]),
     meta=lambda raws, params: _at_size(raws[0], params["space"]),
 )  # fmt: skip
 def max_pool_scatter(xp: Any, grad: Array, indices: Array, space: Ints) -> Array:
     """Values added up where `indices` say, flat within each plane of extents `space`."""
-    return xp.pool.max_pool_scatter(grad, indices, space)  # type: ignore[no-any-return]
+    return xp.pool.max_pool_scatter(grad, indices, space)
 
 
 @general(
-    spelled="", vmap=_both(lambda: max_pool_gather), meta=lambda raws, params: hollow(raws[1].shape, raws[0].dtype),
+    spelled="", vmap=_both(lambda: max_pool_gather), meta=lambda raws, params: hollow(raws[1].shape, raws[0].dtype),  # type: ignore[has-type]
     samples=samples(real, [((2, 6), Drawn(integers(6), 2, 3))], rank=[1]),
 )  # fmt: skip
 def max_pool_gather(xp: Any, input: Array, indices: Array, rank: int) -> Array:
     """The values at `indices`: the transpose of `max_pool_scatter`."""
-    return xp.pool.max_pool_gather(input, indices, rank)  # type: ignore[no-any-return]
+    return xp.pool.max_pool_gather(input, indices, rank)
 
 
 max_pool_scatter.vjp(grad=lambda g, indices, space: max_pool_gather(g, indices, len(space)))
@@ -78,7 +78,7 @@ def _max_pool_op(rank: int) -> Any:
     ) -> Array:
         if input.dtype.kind in "bc":
             raise NotImplementedError(f"\"max_pool{rank}d\" not implemented for '{OF_NUMPY[input.dtype].title}'")
-        return xp.pool.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)  # type: ignore[no-any-return]
+        return xp.pool.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     forward.__doc__ = "The largest value of each window, and where in its plane it lies."
     given = samples(
@@ -98,7 +98,7 @@ def _pooled(
 ) -> Ints:  # fmt: skip
     space = raw.shape[raw.ndim - len(kernel_size) :]
     given = (kernel_size, stride, padding, dilation or (1,) * len(kernel_size), ceil_mode)
-    return cpu.pool.pool_output_space(space, *given)  # type: ignore[attr-defined,no-any-return]
+    return cpu.pool.pool_output_space(space, *given)  # type: ignore[no-any-return]
 
 
 _MAX = {rank: _max_pool_op(rank) for rank in (2, 3)}
@@ -188,17 +188,20 @@ for _rank in (1, 2, 3):
     _max_pool_functions(_rank)
 
 
+def _unpool_samples(rng: np.random.Generator, ones: Ints) -> Any:
+    places = rng.permuted(np.tile(np.arange(6), (2, *ones, 1)), axis=-1)
+    yield (rng.normal(size=(2, *ones, 3)), places[..., :3]), {"output_size": (*ones, 6)}
+
+
 def _max_unpool_op(rank: int) -> Any:
     def forward(xp: Any, input: Array, indices: Array, output_size: Ints) -> Array:
-        return xp.pool.max_unpool(input, indices, output_size)  # type: ignore[no-any-return]
+        return xp.pool.max_unpool(input, indices, output_size)
 
     forward.__doc__ = "The values put back where `indices` say, zeros elsewhere."
     op = general(
         forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", vmap=_both(lambda: _UNPOOL[rank]),
         meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
-        samples=lambda rng: iter(
-            [((rng.normal(size=(2, *(1,) * (rank - 1), 3)), rng.permuted(np.tile(np.arange(6), (2, *(1,) * (rank - 1), 1)), axis=-1)[..., :3]), {"output_size": (1,) * (rank - 1) + (6,)})]
-        ),
+        samples=lambda rng: _unpool_samples(rng, (1,) * (rank - 1)),
     )  # fmt: skip
     return op.vjp(input=lambda g, indices: max_pool_gather(g, indices, rank))
 
@@ -273,7 +276,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     ) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"avg_pool{rank}d_out_frame\" not implemented for 'Bool'")
-        return xp.pool.avg_pool(  # type: ignore[no-any-return]
+        return xp.pool.avg_pool(
             input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
         )
 
@@ -288,7 +291,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Array:
-        return xp.pool.avg_pool_adjoint(  # type: ignore[no-any-return]
+        return xp.pool.avg_pool_adjoint(
             grad, space, kernel_size, stride, padding, count_include_pad, divisor_override
         )
 
@@ -415,13 +418,13 @@ for _rank in (1, 2, 3):
 
 def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     def mean(xp: Any, input: Array, output_size: Ints) -> Array:
-        return xp.pool.adaptive_avg_pool(input, output_size)  # type: ignore[no-any-return]
+        return xp.pool.adaptive_avg_pool(input, output_size)
 
     def spread(xp: Any, grad: Array, space: Ints) -> Array:
-        return xp.pool.adaptive_avg_pool_adjoint(grad, space)  # type: ignore[no-any-return]
+        return xp.pool.adaptive_avg_pool_adjoint(grad, space)
 
     def largest(xp: Any, input: Array, output_size: Ints) -> Array:
-        return xp.pool.adaptive_max_pool(input, output_size)  # type: ignore[no-any-return]
+        return xp.pool.adaptive_max_pool(input, output_size)
 
     mean.__doc__ = "The mean of each of `output_size` shares."
     spread.__doc__ = f"The adjoint of `_adaptive_avg_pool{rank}d`."

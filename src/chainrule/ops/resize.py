@@ -33,10 +33,10 @@ def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
     node = "Upsample" + "".join(w.capitalize() for w in title.split("_")) + f"{rank}D" + ("Aa" if antialias else "")
 
     def forward(xp: Any, input: Array, output_size: Ints, align_corners: bool, scales: Any) -> Array:
-        return xp.resize.interpolate(input, output_size, mode, align_corners, scales, antialias)  # type: ignore[no-any-return]
+        return xp.resize.interpolate(input, output_size, mode, align_corners, scales, antialias)
 
     def adjoint(xp: Any, grad: Array, space: Ints, align_corners: bool, scales: Any) -> Array:
-        return xp.resize.interpolate_adjoint(grad, space, mode, align_corners, scales, antialias)  # type: ignore[no-any-return]
+        return xp.resize.interpolate_adjoint(grad, space, mode, align_corners, scales, antialias)
 
     forward.__doc__ = f"Resized: {mode} interpolation over {rank} axes."
     adjoint.__doc__ = f"The adjoint of `{name}`."
@@ -46,21 +46,19 @@ def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
     )
     op = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given, check=refused,
-        vmap=lambda values, batched, size, params: op(values[0], **params),
+        vmap=lambda values, batched, size, params: op(values[0], **params),  # type: ignore[has-type]
         meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
     )  # fmt: skip
     back = general(
         adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True, check=refused,
-        vmap=lambda values, batched, size, params: back(values[0], **params),
+        vmap=lambda values, batched, size, params: back(values[0], **params),  # type: ignore[has-type]
         meta=lambda raws, params: _at_size(raws[0], params["space"]),
         samples=samples(
             real, [((2, *(5,) * rank),)], space=[(3,) * rank], align_corners=[False], scales=[(None,) * rank]
         ),
     )  # fmt: skip
     op.vjp(
-        input=lambda g, input_shape, align_corners, scales: back(
-            g, tuple(input_shape[-rank:]), align_corners, scales
-        )
+        input=lambda g, input_shape, align_corners, scales: back(g, tuple(input_shape[-rank:]), align_corners, scales)
     )
     back.vjp(grad=lambda g, grad_shape, align_corners, scales: op(g, tuple(grad_shape[-rank:]), align_corners, scales))
     return op
@@ -88,7 +86,8 @@ def _wanted(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
         if isinstance(size, (tuple, list)) and len(size) != rank:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {space} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                f"dimensions of {space} and output size of {size}. Please provide input tensor in (N, C, d1, d2, "
+                "...,dK) "
                 "format and output size in (o1, o2, ...,oK) format."
             )
         found = _per_axis(size, rank)
@@ -139,15 +138,16 @@ def interpolate(
         raise NotImplementedError("interpolate: mode='lanczos'")
     chosen = _SMOOTH[mode] if antialias else _OPS.get((mode, rank))
     if chosen is None:
-        _refuse_mode(input, mode)
+        raise _refused_mode(input, mode)
     return chosen.public(input, sizes, bool(align_corners), scales or (None,) * rank)  # type: ignore[no-any-return]
 
 
-def _refuse_mode(input: Any, mode: str) -> None:
+def _refused_mode(input: Any, mode: str) -> NotImplementedError:
     if mode in _RANK and input.ndim in (3, 4, 5):
-        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_RANK[mode] + 2}D input")
-    raise NotImplementedError(
-        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})"
+        return NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_RANK[mode] + 2}D input")
+    return NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} "
+        f"(got {mode})"
     )
 
 
@@ -156,9 +156,7 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
     """`interpolate` under its old name."""
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
-    )
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
     return interpolate(input, size, scale_factor, mode, align_corners)  # type: ignore[no-any-return]
 
 
@@ -185,19 +183,21 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 @general(
     spelled="", linear=True, node="Im2Col",
-    samples=samples(real, [((2, 3, 5, 4),)], kernel_size=[(2, 3)], dilation=[(1, 1)], padding=[(1, 0)], stride=[(2, 1)]),
-    vmap=lambda values, batched, size, params: im2col(values[0], **params),
-    meta=lambda raws, params: hollow(cpu.fold.columns_shape(raws[0].shape, **params), raws[0].dtype),  # type: ignore[attr-defined]
+    samples=samples(
+        real, [((2, 3, 5, 4),)], kernel_size=[(2, 3)], dilation=[(1, 1)], padding=[(1, 0)], stride=[(2, 1)]
+    ),
+    vmap=lambda values, batched, size, params: im2col(values[0], **params),  # type: ignore[has-type]
+    meta=lambda raws, params: hollow(cpu.fold.columns_shape(raws[0].shape, **params), raws[0].dtype),
 )  # fmt: skip
 def im2col(xp: Any, input: Array, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Array:
     """Every window of an image as a column."""
-    return xp.fold.im2col(input, kernel_size, dilation, padding, stride)  # type: ignore[no-any-return]
+    return xp.fold.im2col(input, kernel_size, dilation, padding, stride)
 
 
 @general(
     spelled="", linear=True, node="Col2Im",
-    vmap=lambda values, batched, size, params: col2im(values[0], **params),
-    meta=lambda raws, params: hollow(cpu.fold.image_shape(raws[0].shape, params), raws[0].dtype),  # type: ignore[attr-defined]
+    vmap=lambda values, batched, size, params: col2im(values[0], **params),  # type: ignore[has-type]
+    meta=lambda raws, params: hollow(cpu.fold.image_shape(raws[0].shape, params), raws[0].dtype),
     samples=samples(
         real, [((2, 18, 6),)], output_size=[(5, 4)], kernel_size=[(2, 3)], dilation=[(1, 1)], padding=[(1, 0)],
         stride=[(2, 1)],
@@ -207,7 +207,7 @@ def col2im(
     xp: Any, input: Array, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
 ) -> Array:
     """Columns added up into an image: the transpose of `im2col`."""
-    return xp.fold.col2im(input, output_size, kernel_size, dilation, padding, stride)  # type: ignore[no-any-return]
+    return xp.fold.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 im2col.vjp(
@@ -215,9 +215,7 @@ im2col.vjp(
         g, tuple(input_shape[-2:]), kernel_size, dilation, padding, stride
     )
 )
-col2im.vjp(
-    input=lambda g, kernel_size, dilation, padding, stride: im2col(g, kernel_size, dilation, padding, stride)
-)
+col2im.vjp(input=lambda g, kernel_size, dilation, padding, stride: im2col(g, kernel_size, dilation, padding, stride))
 
 
 def _pair(value: Any, what: str, least: int) -> Ints:

@@ -33,7 +33,9 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
     axes = [_steps(n, bool(align_corners), theta) for n in reversed(size[2:])]
     space = tuple(size[2:])
     rank = len(space)
-    columns = [axis.view(*(-1 if d == rank - 1 - i else 1 for d in range(rank))).expand(space) for i, axis in enumerate(axes)]
+    columns = [
+        axis.view(*(-1 if d == rank - 1 - i else 1 for d in range(rank))).expand(space) for i, axis in enumerate(axes)
+    ]
     base = names.stack([*columns, names.ones(space, dtype=theta.dtype)], -1).view(1, -1, rank + 1)
     grid = names.bmm(base.expand(size[0], -1, -1), theta.transpose(1, 2))
     return grid.view(size[0], *space, rank)  # type: ignore[no-any-return]
@@ -52,7 +54,8 @@ def _check_theta(theta: Any, size: Any) -> None:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     if len(size) not in (4, 5):
         raise NotImplementedError(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
         )
     rank = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[-2:]) != (rank, rank + 1):
@@ -101,7 +104,8 @@ def _check_grid(input: Any, grid: Any, mode: str) -> None:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if 0 in input.shape[2:]:
         raise RuntimeError(
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)}"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(input.shape)}"
         )
 
 
@@ -146,9 +150,7 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align_corners:
     space = tuple(input.shape[2:])
     batch, channels = input.shape[:2]
     out = tuple(grid.shape[1:-1])
-    axes = [
-        _taps(grid[..., len(space) - 1 - i], n, mode, padding_mode, align_corners) for i, n in enumerate(space)
-    ]
+    axes = [_taps(grid[..., len(space) - 1 - i], n, mode, padding_mode, align_corners) for i, n in enumerate(space)]
     flat = input.flatten(2)
     total: Any = None
     for taps in product(*axes):

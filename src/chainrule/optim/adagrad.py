@@ -6,9 +6,9 @@ from typing import Any
 
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
+from chainrule.ops import names
 from chainrule.optim.optimizer import Formula, counted, counter, number
 from chainrule.optim.sgd import check_rate, check_speed_hints
-from chainrule.ops import names
 
 __all__ = ["Adagrad"]
 
@@ -42,10 +42,16 @@ class Adagrad(Formula):
         super().__init__(
             params,
             dict(
-                lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
-                initial_accumulator_value=initial_accumulator_value, foreach=foreach, maximize=maximize,
-                differentiable=differentiable, fused=fused,
-            ),  # fmt: skip
+                lr=lr,
+                lr_decay=lr_decay,
+                eps=eps,
+                weight_decay=weight_decay,
+                initial_accumulator_value=initial_accumulator_value,
+                foreach=foreach,
+                maximize=maximize,
+                differentiable=differentiable,
+                fused=fused,
+            ),
         )
         for group in self.param_groups:
             for p in group["params"]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
+from chainrule.ops import names
 from chainrule.optim.optimizer import Formula, counted, counter, number, unsupported
 from chainrule.optim.sgd import check_rate, check_speed_hints
-from chainrule.ops import names
 
 __all__ = ["Adam", "AdamW"]
 
@@ -40,10 +40,18 @@ class Adam(Formula):
         super().__init__(
             params,
             dict(
-                lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-                foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                amsgrad=amsgrad,
+                maximize=maximize,
+                foreach=foreach,
+                capturable=capturable,
+                differentiable=differentiable,
+                fused=fused,
                 decoupled_weight_decay=decoupled_weight_decay,
-            ),  # fmt: skip
+            ),
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -25,7 +25,8 @@ __all__ = [
 
 _EPOCH_IS_OLD = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "
+    "closed form "
     "is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate "
     "your use case: https://github.com/pytorch/pytorch/issues/new/choose."
 )
@@ -123,7 +124,8 @@ class LRScheduler:
     def _check_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warnings.warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, "
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                "Please, "
                 f"make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_ORDER}",
                 UserWarning,
                 stacklevel=3,
@@ -167,7 +169,10 @@ class LambdaLR(LRScheduler):
     """The first rate times a function of the epoch."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(lr_lambda, optimizer)
@@ -212,7 +217,10 @@ class MultiplicativeLR(LRScheduler):
     """The present rate times a function of the epoch."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(lr_lambda, optimizer)
@@ -248,7 +256,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Times `gamma` at each milestone."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -266,7 +276,9 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """Times `factor` for the first `total_iters` epochs."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -447,7 +459,8 @@ class ReduceLROnPlateau(LRScheduler):
             if self.default_min_lr is None:
                 raise RuntimeError(
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group being "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
+                    "being "
                     "added to the optimizer. Please modify the `min_lrs` field to match the length of the `optimizer` "
                     "param groups."
                 )

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.handles import RemovableHandle, add_hook
 from chainrule.autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
+from chainrule.autograd.handles import RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
 from chainrule.core.ambient import here
 from chainrule.core.dtype import float32
@@ -57,7 +57,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 def number(value: Any) -> Any:
     """A setting as a Python number: it may be a tensor of one element."""
-    return value.item() if isinstance(value, Tensor) else value
+    return value.item() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
 
 
 def non_negative(**settings: Any) -> None:
@@ -79,13 +79,17 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _before_any_step or _after_any_step):
+        if not (
+            self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _before_any_step or _after_any_step
+        ):
             return step(self, *args, **kwargs)
         for hook in [*_before_any_step.values(), *self._optimizer_step_pre_hooks.values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                    raise RuntimeError(
+                        f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_after_any_step.values()]:
@@ -268,7 +272,9 @@ class Optimizer:
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         params = {i: p for g, s in zip(groups, saved) for i, p in zip(s["params"], g["params"])}
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
@@ -399,7 +405,7 @@ def _nobody_looks(p: Any, g: Any, group: dict[str, Any]) -> bool:
     """Is this a plain update of plain arrays?"""
     if p.__class__ not in PLAIN or g.__class__ is not Tensor or group.get("differentiable"):
         return False
-    state, raw = here(), p.raw
+    state, raw = here(), p.raw  # type: ignore[attr-defined]
     return not state.stack and not state.modes and raw.__class__ is np.ndarray and raw.dtype.kind == "f"
 
 
@@ -426,5 +432,3 @@ def counted(s: dict[str, Any]) -> Any:
     """One more step; how many it is now, as a Python number."""
     s["step"] += 1
     return s["step"].item()
-
-

@@ -6,9 +6,9 @@ from typing import Any
 
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
+from chainrule.ops import names
 from chainrule.optim.optimizer import Formula, counted, counter, number, unsupported
 from chainrule.optim.sgd import check_rate
-from chainrule.ops import names
 
 __all__ = ["RMSprop"]
 
@@ -40,9 +40,17 @@ class RMSprop(Formula):
         super().__init__(
             params,
             dict(
-                lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay,
-                capturable=capturable, foreach=foreach, maximize=maximize, differentiable=differentiable,
-            ),  # fmt: skip
+                lr=lr,
+                momentum=momentum,
+                alpha=alpha,
+                eps=eps,
+                centered=centered,
+                weight_decay=weight_decay,
+                capturable=capturable,
+                foreach=foreach,
+                maximize=maximize,
+                differentiable=differentiable,
+            ),
         )
 
     def begin(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:

@@ -39,15 +39,28 @@ class SGD(Formula):
         super().__init__(
             params,
             dict(
-                lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
-                maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused,
-            ),  # fmt: skip
+                lr=lr,
+                momentum=momentum,
+                dampening=dampening,
+                weight_decay=weight_decay,
+                nesterov=nesterov,
+                maximize=maximize,
+                foreach=foreach,
+                differentiable=differentiable,
+                fused=fused,
+            ),
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in (("nesterov", False), ("maximize", False), ("foreach", None), ("differentiable", False), ("fused", False)):  # noqa: E501
+            for name, value in (
+                ("nesterov", False),
+                ("maximize", False),
+                ("foreach", None),
+                ("differentiable", False),
+                ("fused", False),
+            ):
                 group.setdefault(name, value)
 
     def begin(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from chainrule.core.tensor import Tensor
 from chainrule.nn.modules.module import Module, type_name
@@ -21,17 +21,11 @@ def _position(index: Any, size: int, what: str = "index {} is out of range") -> 
     index = operator.index(index)
     if not -size <= index < size:
         raise IndexError(what.format(index))
-    return index % size if size else index
+    return index % size if size else index  # type: ignore[no-any-return]
 
 
 class Sequential(Module):
     """Modules one after the other: each gets what the one before it gave."""
-
-    @overload
-    def __init__(self, *args: Module) -> None: ...
-
-    @overload
-    def __init__(self, arg: OrderedDict[str, Module]) -> None: ...
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -76,14 +70,14 @@ class Sequential(Module):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but {} is given.".format(str(type(other)))
+                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
             )
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but {} is given.".format(str(type(other)))
+                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
             )
         return self.extend(other)
 
@@ -212,9 +206,7 @@ class ModuleList(Module):
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Add modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(
-                "ModuleList.extend should be called with an iterable, but got " + type(modules).__name__
-            )
+            raise TypeError("ModuleList.extend should be called with an iterable, but got " + type(modules).__name__)
         for module in list(modules):
             self.append(module)
         return self
@@ -344,9 +336,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Add values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                "ParameterList.extend should be called with an iterable, but got " + type(values).__name__
-            )
+            raise TypeError("ParameterList.extend should be called with an iterable, but got " + type(values).__name__)
         for value in list(values):
             self.append(value)
         return self
@@ -367,7 +357,7 @@ def _described(value: Any, typed: bool = False) -> str:
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters, so that they are known by the module that holds it; other values are kept as they are."""
+    """A dictionary of parameters, so that they are known by the module that holds it; other values stay as they are."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -377,7 +367,10 @@ class ParameterDict(Module):
 
     def _name(self, key: Any) -> str:
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}'). Open an issue on github if you need non-string keys.")  # noqa: E501
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+            )
         return key
 
     def __getitem__(self, key: str) -> Any:

@@ -221,7 +221,7 @@ class _ConvTransposeNd(_ConvNd):
                 f"(got {len(sizes)})"
             )
         low = [
-            (input.shape[lead + i] - 1) * s - 2 * p + d * (k - 1) + 1
+            (input.shape[lead + i] - 1) * s - 2 * p + d * (k - 1) + 1  # type: ignore[operator]
             for i, (s, p, d, k) in enumerate(zip(self.stride, self.padding, self.dilation, self.kernel_size))
         ]
         high = [m + s - 1 for m, s in zip(low, self.stride)]

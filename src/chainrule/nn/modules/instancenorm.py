@@ -55,7 +55,7 @@ class _InstanceNorm(_NormBase):
     def _apply_instance_norm(self, input: Tensor) -> Tensor:
         return F.instance_norm(  # type: ignore[no-any-return]
             input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, self.momentum if self.momentum is not None else 0.0, self.eps,
+            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
         )  # fmt: skip
 
 

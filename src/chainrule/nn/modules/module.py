@@ -8,8 +8,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.autograd.grad_mode import no_grad
+from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
 from chainrule.core.layout import memory_format as MemoryFormat
@@ -58,7 +58,9 @@ _global_module_registration = hook_table()
 _global_parameter_registration = hook_table()
 
 
-def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Call `hook(module, args, output)` after the forward of every module."""
     tables = (_global_forward_kwargs, _global_forward_always)
     return add(_global_forward, hook, *tables, marked=(with_kwargs, always_call))
@@ -141,7 +143,9 @@ def _check_name(module: Any, name: object, kind: str, known: Mapping[str, Any]) 
     if hasattr(module, name) and name not in known:
         raise KeyError(f"attribute '{name}' already exists")
     if "." in name:
-        raise KeyError(f'{kind} name can\'t contain ".", got: {name}' if kind != "buffer" else 'buffer name can\'t contain "."')
+        raise KeyError(
+            f'{kind} name can\'t contain ".", got: {name}' if kind != "buffer" else 'buffer name can\'t contain "."'
+        )
     if name == "":
         raise KeyError(f'{kind} name can\'t be empty string ""' + (f", got: {name}" if kind == "module" else ""))
 
@@ -166,6 +170,8 @@ class Module:
     call_super_init: bool = False
     _version: int = 1
 
+    _is_full_backward_hook: bool | None
+    _non_persistent_buffers_set: set[str]
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
@@ -179,7 +185,12 @@ class Module:
             raise TypeError(
                 f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
-        state: dict[str, Any] = {"training": True, "_parameters": {}, "_buffers": {}, "_non_persistent_buffers_set": set()}
+        state: dict[str, Any] = {
+            "training": True,
+            "_parameters": {},
+            "_buffers": {},
+            "_non_persistent_buffers_set": set(),
+        }
         state["_backward_pre_hooks"], state["_backward_hooks"] = hook_table(), hook_table()
         state["_is_full_backward_hook"] = None
         for name in (
@@ -197,16 +208,21 @@ class Module:
 
     # ------------------------------------------------------------------------------------------- registration
 
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor that is part of the state, but not a parameter; saved if `persistent`."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name(self, name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
-            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
         self._buffers[name] = _announced(_global_buffer_registration, self, name, tensor)
         mark = self._non_persistent_buffers_set
-        mark.discard(name) if persistent else mark.add(name)
+        if persistent:
+            mark.discard(name)
+        else:
+            mark.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or None: a name that may hold one."""
@@ -386,7 +402,7 @@ class Module:
         return add(self._backward_hooks, hook)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` after the module's backward; the answer replaces `grad_input`."""
+        """Call `hook(module, grad_input, grad_output)` after the backward; the answer replaces `grad_input`."""
         self._choose_hooks(full=True)
         return add(self._backward_hooks, hook, prepend=prepend)
 
@@ -398,7 +414,9 @@ class Module:
             )
         self._is_full_backward_hook = full
 
-    def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, args)` before each forward; what it returns replaces the arguments."""
         marks = (self._forward_pre_hooks_with_kwargs,)
         return add(self._forward_pre_hooks, hook, *marks, prepend=prepend, marked=(with_kwargs,))
@@ -524,7 +542,10 @@ class Module:
                 try:
                     self._ask(id_, hook, args, kwargs, None)
                 except Exception as error:
-                    _warn(f"module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {error}")  # noqa: E501
+                    _warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {error}"
+                    )
 
     # --------------------------------------------------------------------------------------------- attributes
 
@@ -576,7 +597,8 @@ class Module:
     def _set_buffer(self, name: str, value: Any, buffers: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+                f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
+                "expected)"
             )
         if buffers is None:
             _not_initialised("buffer")
@@ -716,7 +738,9 @@ class Module:
             given = Parameter(given, requires_grad=value.requires_grad)  # type: ignore[attr-defined]
         setattr(self, name, given)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copy parameters and buffers from a state dict; `strict`: its keys must be exactly this module's."""
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -761,7 +785,8 @@ class Module:
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, keys) is not None:
                 raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values,"
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values,"
                     "if incompatible_keys need to be modified,it should be done inplace."
                 )
 
@@ -962,7 +987,12 @@ def _parsed_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any,
     form = given.get("memory_format")
     if form is not None and not isinstance(form, MemoryFormat):
         raise TypeError(f"to(): argument 'memory_format' must be torch.memory_format, not {type(form).__name__}")
-    return None if device is None else as_device(device), given.get("dtype"), bool(given.get("non_blocking", False)), form
+    return (
+        None if device is None else as_device(device),
+        given.get("dtype"),
+        bool(given.get("non_blocking", False)),
+        form,
+    )
 
 
 def _warn(text: str, category: type[Warning] = UserWarning) -> None:

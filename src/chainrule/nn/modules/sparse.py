@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.autograd.grad_mode import no_grad
 from chainrule.core.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn import init
 from chainrule.nn.modules.module import Module
 from chainrule.nn.parameter import Parameter
-from chainrule.autograd.grad_mode import no_grad
 from chainrule.ops import names
 
 __all__ = ["Embedding", "EmbeddingBag"]

@@ -1,6 +1,12 @@
 """What is done to the parameters of a model as a whole."""
 
-from chainrule.nn.utils.clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from chainrule.nn.utils.clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
 from chainrule.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
 __all__ = [

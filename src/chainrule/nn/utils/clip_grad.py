@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.core.tensor import Tensor
@@ -13,13 +13,19 @@ from chainrule.ops import names
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 Tensors = Tensor | Iterable[Tensor]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _no_grad(fn: F) -> F:
+    wrapped: F = no_grad()(fn)
+    return wrapped
 
 
 def _listed(given: Any) -> list[Any]:
     return [given] if isinstance(given, Tensor) else list(given)
 
 
-@no_grad()
+@_no_grad
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
@@ -39,7 +45,7 @@ def get_total_norm(
     return total  # type: ignore[no-any-return]
 
 
-@no_grad()
+@_no_grad
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
@@ -47,12 +53,12 @@ def clip_grads_with_norm_(
     grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not grads:
         return
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # type: ignore[operator]
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # type: ignore[attr-defined, operator]
     for g in grads:
         g.mul_(factor)
 
 
-@no_grad()
+@_no_grad
 def clip_grad_norm_(
     parameters: Tensors,
     max_norm: float,
@@ -65,13 +71,11 @@ def clip_grad_norm_(
         if not isinstance(parameters, list):
             parameters = list(parameters)
             if not parameters:
-                warnings.warn(
-                    "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
-                )
+                warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     found = _listed(parameters)
     total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(found, max_norm, total, foreach)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def clip_grad_norm(
@@ -87,10 +91,10 @@ def clip_grad_norm(
         FutureWarning,
         stacklevel=2,
     )
-    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)  # type: ignore[no-any-return]
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-@no_grad()
+@_no_grad
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Keep every element of every gradient within `clip_value` of zero."""
     for p in _listed(parameters):

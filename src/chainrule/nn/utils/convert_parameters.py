@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     parts, device = [], None
     for param in parameters:
         device = _same_device(param, device)
-        parts.append(param.view(-1))  # type: ignore[operator]
+        parts.append(param.view(-1))  # type: ignore[attr-defined]
     return names.cat(parts)  # type: ignore[no-any-return]
 
 
