@@ -110,6 +110,8 @@ class CopySlices(Node):
         return node
 
     def pull(self, g: Any) -> tuple[Any, ...]:
+        if isinstance(g, np.generic):
+            g = np.asarray(g)  # a 0-d cotangent
         if not isinstance(g, np.ndarray):
             return self.pull_graph(g)
         g = g.copy() if self.strides is None else memory.relaid(g, self.strides)
