@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
@@ -23,6 +23,7 @@ from chainrule.core.tensor import Port
 
 __all__ = ["Wanted", "run"]
 
+ARRAYS, TENSORS, WATCHED = 0, 1, 2  # what cotangents are; watched: whichever, and anomaly mode looks at each
 NONE = 1  # above every key: no node waits on top
 
 Wanted = dict[tuple[Node, int], Any]  # (node, output index) -> the cotangent that arrived there
@@ -68,10 +69,11 @@ def _run(
     edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: Any, on_path: Any, landing: Any
 ) -> None:
     """The loop: take the youngest node that waits, pull, hand its cotangents on."""
-    anomaly = here().anomaly is not None
+    world = WATCHED if here().anomaly is not None else TENSORS if tensors else ARRAYS
     targets = () if wanted is None else {node for node, _ in wanted}
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
-    pending: dict[int, list[Any]] = {}  # key -> [node, what arrived so far, is it a sum of our own]
+    # key -> [node, what arrived so far, is it an array of our own: from the second sum on it grows in place]
+    pending: dict[int, list[Any]] = {}
     top: Any = None
     top_g: Any = None
     top_key = NONE
@@ -91,7 +93,14 @@ def _run(
                 if key == top_key:
                     top_g = top_g + g
                 elif key in pending:
-                    _add(pending[key], g)
+                    held = pending[key]
+                    if held[2]:
+                        held[1] += g
+                    elif held[1] is None:
+                        held[1] = g
+                    else:
+                        held[1] = held[1] + g
+                        held[2] = held[1].__class__ is ndarray
                 elif key < top_key:
                     if top_key is not NONE:
                         pending[top_key] = [top, top_g, False]
@@ -100,33 +109,35 @@ def _run(
                 else:
                     pending[key] = [edge, g, False]
                     heappush(heap, key)
-            g = gs = None  # a leaf may keep an array only if nobody else holds it
+            g = gs = held = None  # a leaf may keep an array only if nobody else holds it
             if heap and heap[0] < top_key:
                 node, g, _ = pending.pop(heappop(heap))
             elif top_key is not NONE:
                 node, g, top_key, top_g = top, top_g, NONE, None
             else:
                 return
-            hooks, edges = node.hooks, ()
             if on_path is not None and not (on_path.get(node) or node in targets):
-                gs = ()
+                edges = gs = ()
                 continue
+            hooks = node.hooks
             if hooks is not None:
                 g = run_tensor_hooks(node, g)
             if on_path is not None:
                 _collect(node, g, wanted)
                 if not on_path.get(node) and (landing is None or node not in landing):
-                    gs = ()
+                    edges = gs = ()
                     continue
             if hooks is not None:
                 g = run_before(node, g)
             edges = node.edges
             if g is None and not node.takes_none:
                 gs = (None,) * len(edges)
-            elif anomaly:
-                gs = watched(node, g, tensors)
+            elif world is ARRAYS:
+                gs = node.pull(g)
+            elif world is TENSORS:
+                gs = node.pull_graph(g)
             else:
-                gs = node.pull_graph(g) if tensors else node.pull(g)
+                gs = watched(node, g, tensors)
             if hooks is not None:
                 gs = run_after(node, g, gs)
             if not keep and node.frees and node.saved:
@@ -142,17 +153,6 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
     if node.key != top_key and node.key not in pending:
         pending[node.key] = [node, None if edge.__class__ is not Port else [None] * node.outputs, False]
         heappush(heap, node.key)
-
-
-def _add(held: list[Any], g: Any) -> None:
-    """Add to what waits; from the second sum on in place, for then it is an array that nobody else holds."""
-    if held[2] and held[1].__class__ is np.ndarray:
-        held[1] += g
-    elif held[1] is None:
-        held[1] = g
-    else:
-        held[1] = held[1] + g
-        held[2] = True
 
 
 def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int]) -> None:

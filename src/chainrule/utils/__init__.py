@@ -1,4 +1,4 @@
-"""PyTorch's `torch.utils`: doors to rooms that live elsewhere, and tools beside them; each loads when first asked for."""
+"""PyTorch's `torch.utils`: doors to rooms that live elsewhere, and tools beside them; each loads when asked for."""
 
 from __future__ import annotations
 
