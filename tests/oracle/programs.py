@@ -671,10 +671,12 @@ def fits_into(u: Any, t: Any) -> bool:
 def inplace_text(w: Writer, x: str) -> str | None:
     t = w.t(x)
     y = w.pick(lambda u: fits_into(u, t)) or "2.0"
+    if t.dtype is torch.bool:  # which of several refusals comes first is nobody's promise
+        return w.one(f"{x}.zero_()", f"{x}.fill_(True)", f"{x} += {y}", f"{x}.logical_not_()", f"{x} ^= True")
     forms = [
         f"{x}.add_({y})", f"{x}.mul_({y})", f"{x}.sub_({y}, alpha=2)", f"{x}.div_({w.one('2.0', y)})", f"{x} += {y}", f"{x} *= {y}", f"{x} -= 1", f"{x} /= 2",
         f"{x}.zero_()", f"{x}.fill_(1.5)", f"{x}.copy_({y})" if y[0] == "v" else f"{x}.neg_()", f"{x}.neg_()", f"{x}.exp_()", f"{x}.sigmoid_()", f"{x}.tanh_()", f"{x}.relu_()",
-        f"{x}.clamp_(-1, 1)", f"{x}.sqrt_()", f"{x}.square_()", f"{x}.pow_(2)", f"{x}.abs_()", f"{x}.masked_fill_({x} > 0, 0.5)" if not t.dtype.is_complex else f"{x}.neg_()", f"{x}.lerp_({x}, 0.5)", f"{x}.addcmul_({x}, {x})", f"torch.nn.functional.relu({x}, inplace=True)", f"{x}.clamp_(min=0.1)", f"{x}.sin_()", f"{x}.reciprocal_()",
+        f"{x}.clamp_(-1, 1)", f"{x}.sqrt_()", f"{x}.square_()", f"{x}.pow_(2)", f"{x}.abs_()", f"{x}.masked_fill_({x} > 0, 0.5)" if not t.dtype.is_complex else f"{x}.neg_()", f"{x}.lerp_({x}, 0.5)" if t.dtype.is_floating_point else f"{x}.neg_()", f"{x}.addcmul_({x}, {x})", f"torch.nn.functional.relu({x}, inplace=True)", f"{x}.clamp_(min=0.1)", f"{x}.sin_()", f"{x}.reciprocal_()",
         f"torch.add({x}, 1, out={x})", f"{x}.cos_()",
     ]  # fmt: skip
     if t.dim() and t.numel():

@@ -17,6 +17,7 @@ from chainrule.autograd.opnode import OpNode
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
+from chainrule.core.tensor import Tensor
 
 __all__ = ["SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
@@ -224,6 +225,10 @@ def verify_list(node: Node, tensors: tuple[Any, ...]) -> None:
 
 def whole(node: Any, gs: Any) -> Any:
     """The cotangents of all outputs, zeros where none arrived."""
+    if None not in [p if p is None else 0 for p in gs]:
+        return gs
+    if any(isinstance(p, Tensor) for p in gs):  # at the level of a transform
+        return whole_graph(node, gs)
     metas = node.__dict__["metas"]
     return tuple(np.zeros(s, d.numpy) if p is None else p for p, (s, d) in zip(gs, metas))
 

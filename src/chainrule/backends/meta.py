@@ -248,4 +248,5 @@ _KNOWN: dict[Any, Callable[..., Any]] = {
     np.full_like: _full_like, np.where: _where, np.concatenate: _concatenate, np.stack: _stack, np.copyto: _copyto,
     np.copy: lambda a, order="K", subok=False: a.copy(order),
     np.ravel: lambda a, order="C": _reshape(a, -1),
+    np.dot: lambda a, b, out=None: _matmul((a, b)),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Drawn", "apart", "integers", "nonzero", "positive", "real", "samples", "unit"]
+__all__ = ["Drawn", "apart", "either", "integers", "nonzero", "positive", "real", "samples", "unit"]
 
 Domain = Callable[[Any, tuple[int, ...]], Any]  # naming np.random.Generator would load numpy.random
 
@@ -67,6 +67,11 @@ def samples(domain: Domain, shapes: list[tuple[Any, ...]], **grid: list[Any]) ->
                 yield tuple(_one(rng, domain, entry) for entry in row), dict(zip(grid, values))
 
     return draw
+
+
+def either(*draws: Any) -> Any:
+    """The samples of several tables, one after the other."""
+    return lambda rng: itertools.chain.from_iterable(draw(rng) for draw in draws)
 
 
 def _one(rng: np.random.Generator, domain: Domain, entry: Any) -> Any:

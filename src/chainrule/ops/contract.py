@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import NARROW
-from chainrule.core.family import call, contraction, front, general, sum_to
+from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.core.family import call, common_dtype, contraction, front, general, sum_to
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
@@ -115,19 +116,19 @@ def mm(xp: Any, input: Array, mat2: Array) -> Array:
     """Product of two matrices."""
     if input.ndim != 2 or mat2.ndim != 2 or input.shape[1] != mat2.shape[0]:
         _check_matrices(input, mat2)
-    return xp.matmul(input, mat2) if input.dtype not in NARROW else product(input, mat2)
+    return xp.dot(input, mat2) if input.dtype not in NARROW else product(input, mat2)
 
 
 def _mm_left(g: Any, other: Any) -> Any:
     if isinstance(g, Tensor):
         return mm(g, call("transpose", other, 0, 1))
-    return np.matmul(g, other.T) if g.dtype not in NARROW else product(g, other.T)
+    return np.dot(g, other.T) if g.dtype not in NARROW else product(g, other.T)
 
 
 def _mm_right(g: Any, other: Any) -> Any:
     if isinstance(g, Tensor):
         return mm(call("transpose", other, 0, 1), g)
-    return np.matmul(other.T, g) if g.dtype not in NARROW else product(other.T, g)
+    return np.dot(other.T, g) if g.dtype not in NARROW else product(other.T, g)
 
 
 mm.vjp(input=lambda g, mat2: _mm_left(g, mat2), mat2=lambda g, input: _mm_right(g, input))
@@ -226,11 +227,11 @@ mv.vjp(
 
 def _check_dot(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
-    _check_dot_shapes(a, b)
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"dot : expected both vectors to have same dtype, but found {a.dtype.title} and {b.dtype.title}"
         )
+    _check_dot_shapes(a, b)
     _refuse_bool(a, "dot")
 
 
@@ -387,22 +388,29 @@ def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> An
     def run(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         input, a, b = inputs
         check(a, b)
+        if ranks == (3, 3) and not input.dtype is a.dtype is b.dtype:
+            raise RuntimeError(
+                f"Input dtypes must be the same, got: input {input.dtype.title}, batch1: {a.dtype.title}, batch2: {b.dtype.title}"
+            )
         _same_dtype(a, b)
         if input.dtype is not b.dtype:
             raise RuntimeError(
                 f"self and mat2 must have the same dtype, but got {input.dtype.title} and {b.dtype.title}"
             )
         _refuse_bool(a, kernel)
-        if not input.dtype.is_floating_point and not input.dtype.is_complex:
-            _need_integers(params)
 
     return run
 
 
-def _need_integers(params: dict[str, Any]) -> None:
-    for key in ("beta", "alpha"):
-        if isinstance(params[key], float):
+def _check_factors(dtype: Any, beta: Any, alpha: Any) -> None:
+    """The factors must fit the result's dtype."""
+    for key, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and dtype.category:
+            raise RuntimeError(f"Boolean {key} only supported for Boolean results.")
+        if isinstance(factor, float) and dtype.category < 2:
             raise RuntimeError(f"For integral input tensors, argument {key} must not be a floating point number.")
+        if isinstance(factor, complex) and not dtype.is_complex:
+            raise RuntimeError(f"For non-complex input tensors, argument {key} must not be a complex number.")
 
 
 def _sum_batch(multiply: Any, rank: int) -> Any:
@@ -426,7 +434,7 @@ def _check_addmm_shapes(a: Any, b: Any) -> None:
 
 
 @contraction(
-    spelled="fmi",
+    spelled="",
     exact=SAME_OUT,
     check=_check_sum("addmm", (2, 2), "addmm_impl_cpu_", _check_addmm_shapes),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 2),
@@ -458,7 +466,7 @@ def _check_addmv(input: Any, a: Any, b: Any) -> None:
 
 
 @contraction(
-    spelled="fmi",
+    spelled="",
     exact=SAME_OUT,
     check=_check_sum("addmv", (2, 1), "addmv_impl_cpu", _check_addmv_shapes),
     vmap=_sum_batch(lambda ab, batched, size: _mv_batch(ab, batched, size, {}) if batched[0] or batched[1] else mv(*ab), 1),
@@ -490,7 +498,7 @@ def _outer_batch(ab: Any, batched: Any, size: int) -> Any:
 
 
 @contraction(
-    spelled="fmi",
+    spelled="",
     vmap=_sum_batch(_outer_batch, 2),
     samples=samples(real, [((3, 4), (3,), (4,)), ((4,), (3,), (4,))], beta=[1, 0.5], alpha=[1, 2]),
 )
@@ -511,7 +519,7 @@ addr.vjp(
 
 
 @contraction(
-    spelled="fmi",
+    spelled="",
     exact=SAME_OUT,
     check=_check_sum("addbmm", (3, 3), "addbmm", _check_batches),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab).sum(-3), 2),
@@ -533,7 +541,7 @@ addbmm.vjp(
 
 
 @contraction(
-    spelled="fmi",
+    spelled="",
     exact=SAME_OUT,
     check=_check_sum("baddbmm", (3, 3), "baddbmm", _check_batches),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 3),
@@ -550,6 +558,73 @@ baddbmm.vjp(
     batch1=lambda g, batch2, alpha: times(paired_mm(g, flipped(batch2)), alpha),
     batch2=lambda g, batch1, alpha: times(paired_mm(flipped(batch1), g), alpha),
 )
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"This overload of {name} is deprecated: give beta and alpha by name, after the tensors.", UserWarning, stacklevel=5
+    )
+
+
+def _read_added(name: str, args: tuple[Any, ...], beta: Any, alpha: Any, inplace: bool = False) -> tuple[Any, ...]:
+    """(input, a, b), beta, alpha; the numbers may stand among the tensors, which is PyTorch's older form."""
+    numbers = [i for i, x in enumerate(args) if not isinstance(x, Tensor) and isinstance(x, (int, float, complex))]
+    if not numbers:
+        return args, beta, alpha
+    _deprecated(name + "_" * inplace)
+    tensors = tuple([x for i, x in enumerate(args) if i not in numbers])
+    values = [args[i] for i in numbers]
+    # torch.addmm(beta, M, alpha, a, b), torch.addmm(beta, M, a, b) and M.addmm(beta, alpha, a, b), M.addmm(beta, a, b)
+    return tensors, values[0], values[1] if len(values) > 1 else alpha
+
+
+def _public_sum(op_fn: Any) -> None:
+    """An op's public forms: function, method and in place."""
+    name, run, in_place = op_fn.op.name, op_fn.public, inplace_of(op_fn)
+
+    def added(*args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None, **named: Any) -> Any:
+        if len(args) != 3 or named:
+            args = (*args, *_named_tensors(op_fn.op, args, named))
+        (input, a, b), beta, alpha = _read_added(name, args, beta, alpha)
+        if input.__class__ not in PLAIN or beta.__class__ is not int or alpha.__class__ is not int or input.dtype.category < 2:
+            input, a, b = _settled(name, input, a, b, beta, alpha)
+        return run(input, a, b, beta=beta, alpha=alpha, out=out)
+
+    def added_in_place(*args: Any, beta: Any = 1, alpha: Any = 1, **named: Any) -> Any:
+        if len(args) != 3 or named:
+            args = (*args, *_named_tensors(op_fn.op, args, named))
+        (input, a, b), beta, alpha = _read_added(name, args, beta, alpha, True)
+        if isinstance(input, Tensor):
+            _check_factors(input.dtype, beta, alpha)
+        return in_place(input, a, b, beta=beta, alpha=alpha)
+
+    added.__name__ = added.__qualname__ = name
+    added_in_place.__name__ = added_in_place.__qualname__ = name + "_"
+    added.__doc__ = op_fn.op.doc
+    added.public = added  # type: ignore[attr-defined]
+    spell(name, added, "fm")
+    spell(name + "_", added_in_place, "m")
+
+
+def _named_tensors(op: Any, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    missing = [n for n in op.inputs[len([a for a in args if isinstance(a, Tensor)]) :] if n not in named]
+    if missing or set(named) - set(op.inputs):
+        raise TypeError(f"{op.name}() received an invalid combination of arguments: wanted {', '.join(op.inputs)}")
+    return [named[n] for n in op.inputs if n in named]
+
+
+def _settled(name: str, input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> tuple[Any, Any, Any]:
+    if not all(isinstance(t, Tensor) for t in (input, a, b)):
+        return input, a, b
+    if name == "addr":
+        common = common_dtype((input, a, b))
+        input, a, b = (t if t.dtype is common else call("to_dtype", t, dtype=common) for t in (input, a, b))
+    _check_factors(input.dtype, beta, alpha)
+    return input, a, b
+
+
+for _sum in (addmm, addmv, addr, addbmm, baddbmm):
+    _public_sum(_sum)
 
 
 # ---------------------------------------------------------------------------------------------------------- linear
@@ -594,12 +669,8 @@ def _linear_biased(bias: Any, x: Any, weight: Any) -> Any:
 def _to_input(g: Any, weight: Any, shape: Any) -> Any:
     """The cotangent of a linear map's input: rows of g times the weight."""
     if len(shape) == 2:
-        return mm(g, weight) if isinstance(g, Tensor) else product(g, weight)
+        return mm(g, weight) if isinstance(g, Tensor) or g.dtype in NARROW else np.dot(g, weight)
     return product(_rows(g), weight).reshape(tuple(shape))
-
-
-def _to_weight(g: Any, x: Any) -> Any:
-    return _mm_right(_rows(x), _rows(g))
 
 
 def _linear_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -628,7 +699,10 @@ _linear_facts: dict[str, Any] = {"check": _linear_dtypes, "vmap": _linear_batch,
 @contraction(node="Addmm", samples=samples(real, [((2,), (3, 4), (2, 4))]), **_linear_facts)
 def linear_rows(xp: Any, bias: Array, input: Array, weight: Array) -> Array:
     """x @ weight.T + bias, of a matrix."""
-    return _linear_biased(bias, input, weight)
+    if input.shape[1] != weight.shape[1] or bias.shape != weight.shape[:1] or input.dtype in NARROW:
+        return _linear_biased(bias, input, weight)
+    out = xp.dot(input, weight.T)
+    return xp.add(out, bias, out)
 
 
 @contraction(node="View", samples=samples(real, [((2,), (2, 3, 4), (2, 4)), ((2,), (4,), (2, 4))]), **_linear_facts)
@@ -665,9 +739,7 @@ for _form in (linear_rows_plain, linear_batch_plain):
 def _to_weight_of(g: Any, x: Any) -> Any:
     """The cotangent of the weight: g transposed times the input, over all rows."""
     rows_g, rows_x = (g, x) if len(x.shape) == 2 else (_rows(g), _rows(x))
-    if isinstance(g, Tensor):
-        return mm(call("transpose", rows_g, 0, 1), rows_x)
-    return product(rows_g.T, rows_x)
+    return _mm_right(rows_x, rows_g)
 
 
 _linear_rows, _linear_nd = linear_rows.public, linear_batch.public
@@ -843,6 +915,8 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
         UserWarning,
         stacklevel=3,
     )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     given = tuple(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
     for m in given:
         if m.ndim != 2:

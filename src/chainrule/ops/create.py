@@ -28,6 +28,7 @@ from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import spell
+from chainrule.core.samples import real, samples
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Tensor
 

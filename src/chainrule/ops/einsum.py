@@ -239,13 +239,22 @@ def _matmul(
     return product, (*batch, *left, *right)
 
 
+def _turned(mine: Labels, theirs: Labels, output: Labels) -> bool:
+    """Does the output begin with what only the second operand has? Then the operands change places, and nothing moves later."""
+    alone = [x for x in output if (x in mine) != (x in theirs)]
+    return bool(alone) and alone[0] in theirs and alone[-1] in mine
+
+
 def _contracted(operands: list[Any], labels: tuple[Labels, ...], output: Labels) -> Any:
     _check_sizes(operands, labels)
     pairs = [_with_diagonals(x, each) for x, each in zip(operands, labels)]
     x, have = pairs[0]
     for at in range(1, len(pairs)):
         later = {label for _, each in pairs[at + 1 :] for label in each}
-        x, have = _pair(x, have, *pairs[at], {*output, *later})
+        y, theirs = pairs[at]
+        if at + 1 == len(pairs) and _turned(have, theirs, output):
+            x, have, y, theirs = y, theirs, x, have
+        x, have = _pair(x, have, y, theirs, {*output, *later})
     x, have = _summed(x, have, set(have) - set(output))
     for label in output:
         if label not in have:  # it had size 1 everywhere it was squeezed from

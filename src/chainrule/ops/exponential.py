@@ -98,7 +98,8 @@ pairs: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,))]
 def _complex_logaddexp(xp: Any, a: Any, b: Any) -> Any:
     larger = xp.where(a.real >= b.real, a, b)
     smaller = xp.where(a.real >= b.real, b, a)
-    return larger + xp.log1p(xp.exp(smaller - larger))
+    out = larger + _complex_log1p(xp, xp.exp(smaller - larger))
+    return xp.where(xp.isinf(a) & (a == b), a, out)
 
 
 @elementwise(samples=samples(real, pairs), check=not_for("logaddexp_cpu", BOOL, INT), spelled="fm")

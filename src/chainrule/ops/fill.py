@@ -17,6 +17,7 @@ from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
 from chainrule.core.public import method, spell
 from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import PLAIN, Tensor
 
@@ -99,7 +100,7 @@ def _copy_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return copy.public(x, front(source, len(shape_of(x)) - 1) if batched[1] else source)
 
 
-@general(spelled="", node={"TT": "CopyBackwards"}, write=_write_copy, vmap=_copy_batched)
+@general(spelled="", node={"TT": "CopyBackwards"}, write=_write_copy, vmap=_copy_batched, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,)), ((3,), ())]))
 def copy(xp: Any, input: Array, src: Array, *, non_blocking: bool = False) -> Array:
     """The values of `src` in the shape and dtype of `input`."""
     result = xp.empty_like(input)
@@ -150,7 +151,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return copy.public(x, front(value, len(shape_of(x)) - 1)) if batched[1] else fill.public(x, value)
 
 
-@elementwise(promote="none", spelled="f", write=_write_fill, vmap=_fill_batched, node={"TN": "FillBackward0", "TT": "FillBackward1"})  # fmt: skip
+@elementwise(promote="none", spelled="f", write=_write_fill, vmap=_fill_batched, node={"TN": "FillBackward0", "TT": "FillBackward1"}, samples=samples(real, [((3, 4), ()), ((3, 4), 2.5)]))  # fmt: skip
 def fill(xp: Any, input: Array, value: Array | Number) -> Array:
     """The shape of the input, one value everywhere."""
     result = xp.empty_like(input)
@@ -174,7 +175,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return door(FILL, (input, value), {})  # type: ignore[no-any-return]
 
 
-@elementwise(promote="none", spelled="", linear=True, write=lambda xp, inputs, params: inputs[0].raw.fill(0))
+@elementwise(promote="none", spelled="", linear=True, write=lambda xp, inputs, params: inputs[0].raw.fill(0), samples=samples(real, [((3, 4),), ((),)]))
 def zero(xp: Any, input: Array) -> Array:
     """Zeros."""
     return xp.zeros_like(input)

@@ -30,6 +30,7 @@ __all__ = [
 
 _rows = Drawn(integers(3), 2, 4)
 _spots = np.array([2, 0])
+_apart_rows = np.array([[0, 1, 2, 0], [1, 2, 0, 2]])  # where nothing is written twice the order of writing does not matter
 
 
 def zeros_of(g: Any, shape: tuple[int, ...]) -> Any:
@@ -167,7 +168,7 @@ def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool =
 gather.vjp(input=lambda g, index, dim, input_shape: scatter_add(zeros_of(g, input_shape), dim, index, g))
 
 
-@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_add))
+@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_add), samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]))  # fmt: skip
 def scatter_add(xp: Any, input: Array, dim: int, index: Array, src: Array) -> Array:
     """The input with `src` added where `index` says along an axis, repeats in turn."""
     return xp.scatter.scatter_add(input, normalize_dim(dim, input.ndim), index, src)
@@ -181,7 +182,7 @@ def _covered(g: Any, shape: tuple[int, ...]) -> Any:
     return g if shape_of(g) == shape else corner(g, shape=shape)
 
 
-@indexing(spelled="", linear=True)
+@indexing(spelled="", linear=True, samples=samples(real, [((2, 3),)], shape=[(3, 4)]))
 def corner(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
     """Zeros of a shape, with the input in the corner where all indices begin."""
     whole = xp.zeros(shape, input.dtype)
@@ -192,7 +193,7 @@ def corner(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
 corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
 
 
-@indexing(spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"}, vmap=_elementwise_batched(lambda: scatter_op), name="scatter")  # fmt: skip
+@indexing(spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"}, vmap=_elementwise_batched(lambda: scatter_op), name="scatter", samples=samples(real, [((3, 4), _apart_rows, (2, 4)), ((3, 4), _apart_rows, 2.5)], dim=[0]))  # fmt: skip
 def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
     """The input overwritten where `index` says along an axis."""
     return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src)
@@ -204,7 +205,7 @@ scatter_op.vjp(
 )
 
 
-@indexing(spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold))
+@indexing(spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold), samples=samples(real, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["add"]))  # fmt: skip
 def scatter_fold(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int, reduce: str) -> Array:
     """The input with `src` added to it, or multiplied into it, where `index` says."""
     return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src, reduce)
@@ -494,11 +495,14 @@ put.vjp(
 )
 
 
+_mask = np.array([[True, False, True], [False, True, True]])
+
+
 def _unknown_shape(raws: Any, params: Any) -> Any:
     raise NotImplementedError("the shape of the result depends on elements, and meta tensors have none")
 
 
-@indexing(meta=_unknown_shape, samples=samples(real, [((2, 3), np.array([[True, False, True], [False, True, True]]))]), vmap=_no_batch("masked_select"))  # fmt: skip
+@indexing(meta=_unknown_shape, samples=samples(real, [((2, 3), _mask)]), vmap=_no_batch("masked_select"))  # fmt: skip
 def masked_select(xp: Any, input: Array, mask: Array) -> Array:
     """The elements where a mask holds, as a vector."""
     return xp.scatter.masked_select(input, mask)
@@ -512,7 +516,7 @@ def _unselect(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:
 masked_select.vjp(input=lambda g, mask, input_shape: _unselect(g, mask, input_shape))
 
 
-@indexing(spelled="fmi")
+@indexing(spelled="fmi", samples=samples(real, [((2, 3), _mask, (5,)), ((2, 3), _mask, (2, 3))]))
 def masked_scatter(xp: Any, input: Array, mask: Array, source: Array) -> Array:
     """The input with the leading elements of `source`, in order, where a mask holds."""
     return xp.scatter.masked_scatter(input, mask, source)
@@ -524,7 +528,7 @@ masked_scatter.vjp(
 )
 
 
-@indexing(spelled="")
+@indexing(spelled="", samples=samples(real, [((2, 3), _mask)], shape=[(5,)]))
 def masked_rest(xp: Any, input: Array, mask: Array, *, shape: tuple[int, ...]) -> Array:
     """What a mask selects, then zeros: the transpose of `masked_scatter` in its source."""
     return xp.scatter.masked_scatter_source(input, mask, shape)
@@ -617,7 +621,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
 
 
-@indexing(spelled="", name="isin")
+@indexing(spelled="", name="isin", samples=samples(integers(4), [((2, 3), (3,))], invert=[False, True]))
 def isin_op(xp: Any, elements: Array, test_elements: Array, *, invert: bool) -> Array:
     """Which elements occur among the test elements."""
     return xp.isin(elements, test_elements, invert=invert)

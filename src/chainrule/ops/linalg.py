@@ -94,6 +94,11 @@ def _stand_in(a: Any) -> Any:
     return np.broadcast_to(np.eye(*a.shape[-2:], dtype=a.dtype), a.shape)
 
 
+def by_columns(x: Any) -> Any:
+    """The same matrices with their columns contiguous, as LAPACK leaves them."""
+    return np.swapaxes(np.swapaxes(x, -1, -2).copy(), -1, -2)
+
+
 def whole_batch(name: str) -> Any:
     """An op of one matrix runs on a batch as it is: the batch joins the batch axes."""
 
@@ -398,8 +403,9 @@ def triangular_solve(
 def cholesky_ex(xp: Any, input: Array, *, upper: bool = False, check_errors: bool = False) -> Array:
     """The Cholesky factor, and per matrix an int32 that is not 0 where there is none."""
     if check_errors:
-        return run(xp.linalg.cholesky, input, upper), np.zeros(input.shape[:-2], np.int32)
-    return run(xp.linalg.cholesky_ex, input, upper)
+        return by_columns(run(xp.linalg.cholesky, input, upper)), np.zeros(input.shape[:-2], np.int32)
+    factor, info = run(xp.linalg.cholesky_ex, input, upper)
+    return by_columns(factor), info
 
 
 def _cholesky_pull(g: Any, L: Any, upper: bool) -> Any:
@@ -464,6 +470,7 @@ def cholesky_inverse(xp: Any, input: Array, upper: bool = False) -> Array:
     """The inverse of A, from its Cholesky factor."""
     if input.ndim < 2:
         raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
+    _require_square("cholesky_inverse", input)
     eye = xp.broadcast_to(xp.eye(input.shape[-1], dtype=input.dtype), input.shape)
     return run(xp.linalg.cholesky_solve, eye, input, upper)
 
@@ -591,6 +598,10 @@ _public(lu, "lu")
 )  # fmt: skip
 def lu_unpack(xp: Any, LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> Array:
     """P, L and U, from what `lu_factor` gives."""
+    if LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype."
+        )
     order, lower, upper = run(xp.linalg.lu_unpack, LU_data, LU_pivots)
     none = xp.empty(0, LU_data.dtype)
     return order if unpack_pivots else none, *((lower, upper) if unpack_data else (none, none))
@@ -702,7 +713,7 @@ def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 def geqrf(xp: Any, input: Array) -> Array:
     """Householder's reflectors of a QR factorisation, packed, and their scales."""
     packed, tau = run(lambda a: np.linalg.qr(a, "raw"), input)
-    return xp.swapaxes(packed, -1, -2), tau
+    return xp.swapaxes(xp.ascontiguousarray(packed), -1, -2), tau
 
 
 @composite(spelled="l")
@@ -958,6 +969,10 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 )  # fmt: skip
 def lstsq(xp: Any, A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None) -> Array:
     """The X of least |A X - B|; residuals, rank, singular values."""
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if not B.ndim:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     return run(xp.linalg.lstsq, A, B, rcond, driver)
 
 
@@ -1072,6 +1087,8 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     given = list(tensors)
     if len(given) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(given)}")
+    if any(x.dtype is not given[0].dtype for x in given):
+        raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but got {[str(x.dtype) for x in given]}")
     shape, chain = _as_matrices(given)
     for i in range(len(chain) - 1):
         if chain[i].shape[-1] != chain[i + 1].shape[0]:
@@ -1220,9 +1237,11 @@ def _spectral(A: Any, rows: int, columns: int, keepdim: bool, fold: Any) -> Any:
 
 @composite(spelled="l")
 def norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None
-) -> Tensor:
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None,
+    axis: Any = None, keepdims: Any = None,
+) -> Tensor:  # fmt: skip
     """A norm of vectors or matrices, by how many axes there are."""
+    dim, keepdim = (axis if dim is None else dim), (keepdim if keepdims is None else keepdims)
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
@@ -1251,6 +1270,36 @@ def _norm(
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     order = 2 if p == "fro" or p is None else p
     return vector_norm.public(input, order, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f")
+def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The sum of the singular values."""
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)  # type: ignore[no-any-return]
+
+
+@composite(spelled="f")
+def frobenius_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The root of the sum of squares."""
+    return vector_norm.public(input, 2, dim, keepdim, out=out)  # type: ignore[no-any-return]
+
+
+def _removed(name: str, instead: str) -> None:
+    def gone(*args: Any, **named: Any) -> Any:
+        raise RuntimeError(
+            f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor of "
+            f"`torch.linalg.{instead}`."
+        )
+
+    gone.__name__ = gone.__qualname__ = name
+    gone.__doc__ = f"Gone: use `linalg.{instead}`."
+    spell(name, gone, "f" if name == "matrix_rank" else "fm")
+
+
+for _old, _instead in (
+    ("eig", "eig"), ("lstsq", "lstsq"), ("matrix_rank", "matrix_rank"), ("solve", "solve"), ("symeig", "eigh"),
+):  # fmt: skip
+    _removed(_old, _instead)
 
 
 @composite(spelled="l")
@@ -1299,6 +1348,7 @@ def _renorm_factor(norms: Any, maxnorm: Any) -> Any:
 @general(spelled="fmi", holomorphic=False, check=_check_renorm, samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]))
 def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
     """Slices along an axis, scaled down to a p-norm of at most `maxnorm`."""
+    maxnorm = float(_plain(maxnorm))
     _renorm_arguments(input, p, dim, maxnorm)
     wide = input.astype(np.float32) if input.dtype in NARROW else input
     norms = vector_norm(wide, p, _others(input.ndim, dim), True)
@@ -1306,7 +1356,7 @@ def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
 
 
 def _renorm_pull(g: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
-    axes = _others(rank_of(input), dim)
+    axes, maxnorm = _others(rank_of(input), dim), float(_plain(maxnorm))
     norms = vector_norm(input, p, axes, True)
     feels = call("sum", _real(conj(input) * g), axes, True)
     g_norm = call("where", norms > maxnorm, -maxnorm * feels / ((norms + 1e-7) * (norms + 1e-7)), 0.0)

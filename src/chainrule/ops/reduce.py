@@ -57,8 +57,11 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
 @reduction(linear=True, overload="dim", samples=samples(real, one, **_everywhere))
 def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over the given axes, or over all."""
-    if dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS:
-        return _add(input, axis=None, out=...)
+    if dtype is None and input.dtype in PLAIN_FLOATS:
+        if dim is None and keepdim is False:
+            return _add(input, axis=None, out=...)
+        if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
+            return _add(input, dim, None, None, keepdim)
     return fold("sum", _add, input, dim, keepdim, dtype)
 
 
@@ -84,8 +87,11 @@ def _mean_dtype(input: Any, dtype: DType | None) -> DType:
 @reduction(linear=True, overload="dim", samples=samples(real, one, **_everywhere))
 def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Mean over the given axes, or over all."""
-    if dim is None and dtype is None and keepdim is False and input.dtype in PLAIN_FLOATS and input.size:
-        return _add(input, axis=None) / input.size
+    if dtype is None and input.dtype in PLAIN_FLOATS and input.size:
+        if dim is None and keepdim is False:
+            return _add(input, axis=None) / input.size
+        if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
+            return _add(input, dim, None, None, keepdim) / input.shape[dim]
     want = _mean_dtype(input, dtype).numpy
     x = restore_dtype(input, FLOAT32 if want in NARROW else want)
     total = fold("mean", _add, x, dim, keepdim, None)

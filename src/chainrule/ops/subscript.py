@@ -24,6 +24,7 @@ from chainrule.core.literal import array_of, cast_number
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import composite, method
+from chainrule.core.samples import Drawn, either, integers, real, samples
 from chainrule.core.shape import expand_shape, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form, quiet
@@ -93,7 +94,19 @@ def _adjacent(dims: Dims) -> bool:
     return dims == tuple(range(dims[0], dims[0] + len(dims)))
 
 
-@indexing(spelled="", linear=True, vmap=_index_batched)
+_one_axis = Drawn(integers(3), 2, 3)
+_two_axes = Drawn(integers(2), 2, 4)  # a stack: positions along two axes
+
+
+@indexing(
+    spelled="", linear=True, vmap=_index_batched,
+    samples=either(
+        samples(real, [((3, 4), _one_axis), ((3,), _one_axis)], dims=[(0,)]),
+        samples(real, [((2, 3, 4), _one_axis)], dims=[(1,)]),
+        samples(real, [((2, 3, 4), _two_axes), ((2, 2), _two_axes)], dims=[(0, 1)]),
+        samples(real, [((2, 3, 2), _two_axes)], dims=[(0, 2)]),
+    ),
+)  # fmt: skip
 def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Array:
     """The elements at positions along some axes: `indices` is one index array, or a stack of one per axis."""
     try:
@@ -104,7 +117,13 @@ def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Ar
         raise _in_words(error, dims) from None
 
 
-@indexing(spelled="", linear=True, node="IndexPut")
+@indexing(
+    spelled="", linear=True, node="IndexPut",
+    samples=either(
+        samples(real, [((2, 3, 4), _one_axis)], dims=[(0,)], shape=[(3, 4)]),
+        samples(real, [((4, 3), _two_axes)], dims=[(0, 2)], shape=[(2, 3, 2)]),
+    ),
+)  # fmt: skip
 def index_sum(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """The transpose of `index`: zeros of a shape, with every element added at its position."""
     if input.size == 0:
@@ -119,8 +138,8 @@ index_sum.vjp(input=lambda g, indices, dims: index(g, indices, dims=dims))
 def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     x, indices, source = values
     dims: Dims = params["dims"]
-    in_front = dims == tuple(range(len(dims)))
-    if batched[1] and in_front:
+    rank = len(shape_of(x)) - batched[0] - len(dims) + len(shape_of(indices)) - batched[1] - (len(dims) > 1)
+    if batched[1] and dims == tuple(range(len(dims))):
         indices, at = _with_rows(indices, size, len(dims)), (0, *(d + 1 for d in dims))
     elif not batched[1] and _adjacent(dims):
         at = tuple(d + 1 for d in dims)
@@ -128,9 +147,7 @@ def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
         return None
     if not batched[0]:
         x = call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
-    if batched[2]:
-        rank = len(shape_of(x)) - len(dims) + len(shape_of(indices)) - (len(at) > 1) - bool(batched[1]) + (len(at) > len(dims))
-        source = front(source, rank - (len(at) > len(dims)))
+    source = front(source, rank) if batched[2] else source
     return index_put.public(x, indices, source, dims=at, accumulate=params["accumulate"])
 
 
@@ -173,7 +190,17 @@ def _check_values(target: Any, key: Any, values: Any) -> None:
         )
 
 
-@indexing(spelled="", vmap=_put_batched, write=_write_at, name="index_put_at", node="IndexPut")
+_places = np.array([2, 0])
+_pairs = np.array([[0, 1, 1], [1, 0, 1]])
+
+
+@indexing(
+    spelled="", vmap=_put_batched, write=_write_at, name="index_put_at", node="IndexPut",
+    samples=either(
+        samples(real, [((3, 4), _places, (2, 4)), ((3, 4), _places, (4,))], dims=[(0,)], accumulate=[False, True]),
+        samples(real, [((2, 3, 2), _pairs, (3, 3)), ((2, 3, 2), _pairs, ())], dims=[(0, 2)], accumulate=[False, True]),
+    ),
+)  # fmt: skip
 def index_put(xp: Any, input: Array, indices: Array, values: Array, *, dims: tuple[int, ...], accumulate: bool) -> Array:
     """The input with values written (or added, counting repeats) at positions along some axes."""
     key = _at(indices, dims)

@@ -1,0 +1,182 @@
+"""Every composition of transforms beside live PyTorch, over functions written once for both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import chainrule  # noqa: E402
+
+Fn = Callable[[Any, Any, Any], Any]  # (torch or chainrule, x [3, 4], w [4, 3]) -> a tensor
+
+
+def _pooled(t: Any, x: Any, w: Any) -> Any:
+    y = t.nn.functional.max_pool2d(x.reshape(1, 1, 3, 4), 2, stride=1)
+    return t.nn.functional.avg_pool2d(y, 2) * w.sum()
+
+
+def _conv(t: Any, x: Any, w: Any) -> Any:
+    return t.nn.functional.conv1d(x.unsqueeze(0), w.t().reshape(2, 3, 2), padding=1).tanh()
+
+
+def _conv_transposed(t: Any, x: Any, w: Any) -> Any:
+    return t.nn.functional.conv_transpose1d(x.unsqueeze(0), w.t().reshape(3, 2, 2), stride=2)
+
+
+def _inplace(t: Any, x: Any, w: Any) -> Any:
+    y = x.clone()
+    y[0] = w[:, 0]
+    y[1].mul_(w[:, 1]).add_(1)
+    y[:, 2:] += y[:, :2].sin()
+    return y
+
+
+def _scattered(t: Any, x: Any, w: Any) -> Any:
+    at = t.tensor([[0, 2, 1], [3, 3, 0]])
+    zeros = t.zeros_like(x)
+    return zeros.scatter_add(1, at, w.t()[:2, :3]) * x + x.gather(1, at).sum()
+
+
+def _built(t: Any, x: Any, w: Any) -> Any:
+    out = t.zeros(3, 3, dtype=x.dtype)
+    out[1] = x[0, :3] * w[0]
+    return out + x.new_ones(3, 3).cumsum(0) * w[0, 0]
+
+
+def _attention(t: Any, x: Any, w: Any) -> Any:
+    q, k = x.reshape(1, 1, 3, 4), w.t().reshape(1, 1, 3, 4)
+    return t.nn.functional.scaled_dot_product_attention(q, k, q * k, is_causal=True)
+
+
+def _loss(t: Any, x: Any, w: Any) -> Any:
+    return t.nn.functional.cross_entropy(x @ w, t.tensor([0, 2, 1])).reshape(1)
+
+
+def _normed(t: Any, x: Any, w: Any) -> Any:
+    F = t.nn.functional
+    y = F.layer_norm(x, (4,), w[:, 0], w[:, 1])
+    return F.batch_norm(y, None, None, w[:, 2], None, training=True) + F.group_norm(x.reshape(1, 4, 3), 2).reshape(3, 4)
+
+
+def _solved(t: Any, x: Any, w: Any) -> Any:
+    a = x @ x.t() + 2 * t.eye(3, dtype=x.dtype)
+    return t.linalg.solve(a, w.t()) + t.linalg.inv(a).sum() + t.logdet(a) + t.linalg.cholesky(a).sum()
+
+
+FUNCTIONS: dict[str, Fn] = {
+    "polynomial": lambda t, x, w: x**3 + 2 * x - 1 / (x * x + 1),
+    "elementwise": lambda t, x, w: (x * w.t()).sin().exp() + t.sigmoid(x) * t.tanh(w.t()) - t.atan2(x, w.t() + 3),
+    "broadcast": lambda t, x, w: x[:, None, :] * w[:, 0] + w.sum() * x[0],
+    "matmul": lambda t, x, w: (x @ w).relu() @ w.t(),
+    "vectors": lambda t, x, w: t.dot(x[0], w[:, 1]) * t.mv(x, w[:, 0]) + t.outer(x[1], w[0])[0, :3],
+    "einsum": lambda t, x, w: t.einsum("ij,jk->ik", x, w).cos() + t.einsum("ij->i", x)[:, None],
+    "bmm": lambda t, x, w: t.bmm(x.expand(2, 3, 4), w.expand(2, 4, 3)),
+    "linear": lambda t, x, w: t.nn.functional.linear(x, w.t(), w[0]),
+    "reductions": lambda t, x, w: x.mean(0) * x.var(0) + x.logsumexp(1).sum() + x.norm() + w.prod(1),
+    "extremes": lambda t, x, w: x.max(1).values * x.amin(0)[:3] + t.maximum(x, w.t()).sum(1) + x.median(),
+    "scans": lambda t, x, w: x.cumsum(0) * x.cumprod(1) + t.logcumsumexp(x, 1),
+    "softmax": lambda t, x, w: t.softmax(x, 1) @ w + t.log_softmax(w, 0).sum(),
+    "views": lambda t, x, w: x.t().reshape(2, 6).flip(0)[:, ::2].unsqueeze(1).squeeze(1) * x.flatten()[:3],
+    "moved": lambda t, x, w: x.expand(2, 3, 4).movedim(0, -1).permute(1, 0, 2).diagonal(0, 0, 1).tril(),
+    "joined": lambda t, x, w: t.cat([x, w.t()], 0) * t.stack([x[0], x[1], w[:, 0], w[:, 1], x[2], w[:, 2]]),
+    "split": lambda t, x, w: t.cat([p * k for k, p in enumerate(x.split(2, 1), 1)], 1) + x.chunk(2, 1)[0].sum(),
+    "unbound": lambda t, x, w: sum(r * r for r in x.unbind(0)) + x.tile(2, 1)[3],
+    "indexed": lambda t, x, w: x[t.tensor([2, 0, 2])] * x[:, t.tensor([1, 1])].sum() + x[0, 1:3].sum(),
+    "masked": lambda t, x, w: t.where(x > 0, x * w.t(), -x).masked_fill(x > 1, 0.5).clamp(-1, 1),
+    "scattered": _scattered,
+    "selected": lambda t, x, w: x.index_select(1, t.tensor([3, 0])) * t.take(x, t.tensor([5, 1])),
+    "sorted": lambda t, x, w: x.sort(1).values * t.topk(x, 4, 1).values + x.argsort(1) * w.t(),
+    "inplace": _inplace,
+    "built": _built,
+    "activations": lambda t, x, w: t.nn.functional.gelu(x) + t.nn.functional.silu(x) * t.nn.functional.softplus(w.t()),
+    "losses": lambda t, x, w: t.nn.functional.mse_loss(x, w.t()) * t.nn.functional.huber_loss(x, w.t(), reduction="none"),
+    "classes": _loss,
+    "norms": _normed,
+    "convolution": _conv,
+    "transposed convolution": _conv_transposed,
+    "pools": _pooled,
+    "attention": _attention,
+    "embedding": lambda t, x, w: t.nn.functional.embedding(t.tensor([[0, 2], [1, 1]]), x) * w[:, 0],
+    "linear algebra": _solved,
+    "padded": lambda t, x, w: t.nn.functional.pad(x, (1, 2), value=1.0) * t.nn.functional.pad(x[None], (1, 2), mode="reflect")[0],
+    "detached": lambda t, x, w: x * x.detach() + w.t().clone().detach() * x,
+    "constant": lambda t, x, w: w.t() * 2 + t.ones(3, 4, dtype=x.dtype),
+    "halves": lambda t, x, w: (x.to(t.float32) * w.t().to(t.float32)).to(t.float64),
+}  # fmt: skip
+
+
+def _scalar(f: Any) -> Any:
+    return lambda x, w: (f(x, w) * 0.7).cos().sum()
+
+
+def _transforms(t: Any) -> dict[str, Any]:
+    """name -> (function -> function of (x, w)); those with "batch" in the name take xs [5, 3, 4]."""
+    fn = t.func
+    return {
+        "value": lambda f: f,
+        "grad": lambda f: fn.grad(_scalar(f), argnums=(0, 1)),
+        "jacrev": lambda f: fn.jacrev(f, argnums=(0, 1)),
+        "jacfwd": lambda f: fn.jacfwd(f, argnums=(0, 1)),
+        "hessian": lambda f: fn.hessian(_scalar(f)),
+        "jacrev of jacrev": lambda f: fn.jacrev(fn.jacrev(_scalar(f)), argnums=1),
+        "jvp": lambda f: lambda x, w: fn.jvp(f, (x, w), (x.cos(), w.sin())),
+        "jvp of grad": lambda f: lambda x, w: fn.jvp(fn.grad(_scalar(f)), (x, w), (x.cos(), w.sin())),
+        "grad of jvp": lambda f: fn.grad(lambda x, w: fn.jvp(f, (x, w), (x.cos(), w))[1].sum()),
+        "vjp": lambda f: lambda x, w: _pulled(fn, f, x, w),
+        "batch value": lambda f: fn.vmap(f, in_dims=(0, None)),
+        "batch last": lambda f: lambda x, w: fn.vmap(f, in_dims=(2, None), out_dims=-1)(x.movedim(0, 2), w),
+        "batch of both": lambda f: lambda x, w: fn.vmap(f)(x, w + 0.1 * x[:, :1, :3]),
+        "batch of weights": lambda f: lambda x, w: fn.vmap(f, (None, 0))(x[0], w + 0.1 * x[:, :1, :3]),
+        "batch grad": lambda f: fn.vmap(fn.grad(_scalar(f), argnums=(0, 1)), in_dims=(0, None)),
+        "batch grad of both": lambda f: lambda x, w: fn.vmap(fn.grad(_scalar(f), (0, 1)))(x, w + 0.1 * x[:, :1, :3]),
+        "batch jvp": lambda f: fn.vmap(lambda x, w: fn.jvp(f, (x, w), (x.cos(), w.sin())), in_dims=(0, None)),
+        "grad of batch": lambda f: fn.grad(lambda x, w: fn.vmap(_scalar(f), (0, None))(x, w).sum(), (0, 1)),
+        "jvp of batch": lambda f: lambda x, w: fn.jvp(fn.vmap(f, (0, None)), (x, w), (x.cos(), w.sin())),
+        "batch of batch": lambda f: lambda x, w: fn.vmap(fn.vmap(f, (0, None)), (None, 0))(x, w + x[:2, :1, :3]),
+        "batch chunks": lambda f: fn.vmap(f, in_dims=(0, None), chunk_size=2),
+    }
+
+
+def _pulled(fn: Any, f: Any, x: Any, w: Any) -> Any:
+    out, pull = fn.vjp(f, x, w)
+    return out, pull(out.sin())
+
+
+def _flat(tree: Any) -> list[Any]:
+    return [tree] if not isinstance(tree, (tuple, list)) else [leaf for part in tree for leaf in _flat(part)]
+
+
+# what PyTorch itself cannot do, or does wrong
+NOT_IN_PYTORCH: set[tuple[str, str]] = set()
+
+
+@pytest.mark.parametrize("transform", list(_transforms(chainrule)))
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_composition(name: str, transform: str) -> None:
+    rng = np.random.default_rng(7)
+    shape = (5, 3, 4) if "batch" in transform else (3, 4)
+    x, w = rng.normal(size=shape), rng.normal(size=(4, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            want = _flat(_run(torch, name, transform, x, w))
+        except RuntimeError as error:
+            pytest.skip(f"PyTorch: {error}")
+        got = _flat(_run(chainrule, name, transform, x, w))
+    assert len(got) == len(want)
+    for g, e in zip(got, want):
+        assert str(g.dtype) == str(e.dtype) and tuple(g.shape) == tuple(e.shape)
+        np.testing.assert_allclose(g.detach().numpy(), e.detach().numpy(), rtol=1e-5, atol=1e-7)
+
+
+def _run(t: Any, name: str, transform: str, x: Any, w: Any) -> Any:
+    def f(x: Any, w: Any) -> Any:
+        return FUNCTIONS[name](t, x, w)
+
+    return _transforms(t)[transform](f)(t.tensor(x), t.tensor(w))
