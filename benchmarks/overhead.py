@@ -1,8 +1,8 @@
 """What a small op costs, against PyTorch in the same run: one thread, interleaved rounds, the best of many.
 
-    make bench                                 the table, exit status 0
-    python benchmarks/overhead.py --check      exit status 1 if a wanted number is missed
-    python benchmarks/overhead.py --only gru   rows whose name contains a text
+make bench                                 the table, exit status 0
+python benchmarks/overhead.py --check      exit status 1 if a wanted number is missed
+python benchmarks/overhead.py --only gru   rows whose name contains a text
 """
 
 from __future__ import annotations

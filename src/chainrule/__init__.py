@@ -15,18 +15,59 @@ from chainrule.autograd import api as _api
 from chainrule.autograd import bind as _bind
 from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from chainrule.autograd.grad_mode import (
-    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )  # fmt: skip
 from chainrule.core import dtype as _dtypes
 from chainrule.core.device import device, get_default_device, set_default_device
 from chainrule.core.dtype import (
-    bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, finfo, float16,
-    float32, float64, get_default_dtype, half, iinfo, int8, int16, int32, int64, long, promote_types,
-    set_default_dtype, short, uint8, uint16, uint32, uint64,
+    bfloat16,
+    can_cast,
+    cdouble,
+    cfloat,
+    chalf,
+    complex32,
+    complex64,
+    complex128,
+    double,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    promote_types,
+    set_default_dtype,
+    short,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )  # fmt: skip
 from chainrule.core.layout import (
-    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_bsc, sparse_bsr,
-    sparse_coo, sparse_csc, sparse_csr, strided,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
 )  # fmt: skip
 from chainrule.core.printing import set_printoptions
 from chainrule.core.public import publish as _publish

@@ -105,11 +105,15 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
     """Ask modes and classes to answer a call of `public_api`."""
     done, result = override(public_api, tuple(relevant_args), args, kwargs, here())
     if not done:
-        raise TypeError(f"no implementation found for '{resolve_name(public_api)}' on types that implement __torch_function__")
+        raise TypeError(
+            f"no implementation found for '{resolve_name(public_api)}' on types that implement __torch_function__"
+        )
     return result
 
 
@@ -161,7 +165,14 @@ def _methods() -> frozenset[Any]:
     return frozenset(v for v in vars(Tensor).values() if callable(v) and getattr(v, "__hash__", None) is not None)
 
 
-_PLACES = {"f": "torch", "m": "torch.Tensor", "n": "torch.nn.functional", "l": "torch.linalg", "s": "torch.special", "t": "torch.fft"}
+_PLACES = {
+    "f": "torch",
+    "m": "torch.Tensor",
+    "n": "torch.nn.functional",
+    "l": "torch.linalg",
+    "s": "torch.special",
+    "t": "torch.fft",
+}
 
 
 def resolve_name(f: Any) -> str | None:
@@ -183,13 +194,26 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
 
     places = {"f": chainrule, "m": Tensor, "n": chainrule.nn.functional, "l": chainrule.linalg}
     skip = get_ignored_functions()
-    return {where: [f for f in PUBLIC[place].values() if f not in skip and not inspect.isclass(f)] for place, where in places.items()}
+    return {
+        where: [f for f in PUBLIC[place].values() if f not in skip and not inspect.isclass(f)]
+        for place, where in places.items()
+    }
 
 
 @functools.cache
 def get_ignored_functions() -> set[Any]:
     """Public functions that ask nobody: they take no tensor, or make no sense elsewhere."""
-    names = ("is_tensor", "is_storage", "manual_seed", "initial_seed", "seed", "get_rng_state", "set_rng_state", "tensor", "from_numpy")
+    names = (
+        "is_tensor",
+        "is_storage",
+        "manual_seed",
+        "initial_seed",
+        "seed",
+        "get_rng_state",
+        "set_rng_state",
+        "tensor",
+        "from_numpy",
+    )
     return {PUBLIC["f"][n] for n in names if n in PUBLIC["f"]}
 
 

@@ -7,7 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule.ops.random import (
-    Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
 )  # fmt: skip
 
 __all__ = [

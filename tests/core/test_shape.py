@@ -54,11 +54,7 @@ def test_summing_undoes_a_broadcast(size, data):
 @quick
 @given(sizes.filter(lambda size: 0 not in size), st.data())
 def test_a_view_sees_the_same_elements(size, data):
-    x = (
-        np.arange(2 * S.numel(size))
-        .reshape((*size, 2))[..., 0]
-        .transpose(data.draw(st.permutations(range(len(size)))))
-    )
+    x = np.arange(2 * S.numel(size)).reshape((*size, 2))[..., 0].transpose(data.draw(st.permutations(range(len(size)))))
     factors = data.draw(st.sampled_from(splits(x.size)))
     found = S.compute_view_strides(x.shape, steps(x), factors)
     if found is not None:

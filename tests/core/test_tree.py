@@ -87,9 +87,7 @@ def test_mismatches(a, b, phrase):
 
 
 def test_unflatten_counts_leaves():
-    with pytest.raises(
-        ValueError, match="`leaves` has length 2 but the spec refers to a pytree that holds 1"
-    ):
+    with pytest.raises(ValueError, match="`leaves` has length 2 but the spec refers to a pytree that holds 1"):
         T.tree_unflatten([1, 2], T.tree_structure([0]))
     with pytest.raises(TypeError, match="Expected `treespec`"):
         T.tree_unflatten([1], 3)

@@ -12,7 +12,16 @@ import chainrule as torch
 from chainrule.backends.cpu import activations, masks
 from chainrule.core.public import PUBLIC
 
-DTYPES = (torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+DTYPES = (
+    torch.uint8,
+    torch.int8,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+)
 ALIASES = {
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "clip": "clamp", "fix": "trunc", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",

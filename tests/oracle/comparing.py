@@ -93,7 +93,10 @@ def _weighted(results: list[Any], make: Any) -> Any:
 
 
 def _gradients(pairs: list[Any], mine: list[Any], them: list[Any], tol: float, second: bool) -> None:
-    leaves, lthem = [t for t in mine if getattr(t, "requires_grad", False)], [t for t in them if getattr(t, "requires_grad", False)]
+    leaves, lthem = (
+        [t for t in mine if getattr(t, "requires_grad", False)],
+        [t for t in them if getattr(t, "requires_grad", False)],
+    )
     a, b = _weighted([g for g, _ in pairs], ours), _weighted([w for _, w in pairs], theirs)
     first = chainrule.autograd.grad(a, leaves, create_graph=second, allow_unused=True)
     other = torch.autograd.grad(b, lthem, create_graph=second, allow_unused=True)

@@ -213,7 +213,9 @@ def gradients(steps: list[Step]) -> set[str]:
     return set(re.findall(r"\b[vg]\d+\b", text))
 
 
-def compare_facts(theirs: Any, ours: Any, computed: set[str], lenient: bool = False, rough: bool = False) -> tuple[str, str] | None:
+def compare_facts(
+    theirs: Any, ours: Any, computed: set[str], lenient: bool = False, rough: bool = False
+) -> tuple[str, str] | None:
     for name in theirs:
         if name not in ours:
             if lenient:
@@ -426,7 +428,11 @@ def literal(w: Writer, shape: tuple[int, ...], draw: Callable[[], str]) -> str:
 @template(6)
 def create(w: Writer, leaf: bool = False) -> str:
     shape = w.rng.choice(SHAPES if not w.rare or w.chance(0.93) else RARE_SHAPES)
-    kind = "float64" if leaf else w.rng.choices(["float64", "float32", "int64", "bool", "complex128"], [12, 3, 1, 1, 0.7])[0]
+    kind = (
+        "float64"
+        if leaf
+        else w.rng.choices(["float64", "float32", "int64", "bool", "complex128"], [12, 3, 1, 1, 0.7])[0]
+    )
     draw = {
         "int64": lambda: str(w.rng.randint(-3, 3)), "bool": lambda: w.one("True", "False"),
         "complex128": lambda: f"{w.rng.uniform(-2, 2):.3f}{w.rng.uniform(-2, 2):+.3f}j",
@@ -463,7 +469,9 @@ def binary(w: Writer) -> str | None:
     if y is None:
         return None
     if w.chance(0.25) and y[0] == "v":
-        name = w.one("maximum", "minimum", "atan2", "hypot", "mul", "sub", "add", "div", "true_divide", "fmod", "remainder")
+        name = w.one(
+            "maximum", "minimum", "atan2", "hypot", "mul", "sub", "add", "div", "true_divide", "fmod", "remainder"
+        )
         return f"{w.new()} = torch.{name}({x}, {y})"
     op = w.one("+", "-", "*", "/", "*", "+")
     if y[0] != "v" and w.chance(0.3):
@@ -494,7 +502,9 @@ def reduce(w: Writer) -> str | None:
     if x is None:
         return None
     t = w.t(x)
-    name = w.one("sum", "mean", "prod", "amax", "amin", "sum", "mean", "logsumexp", "norm", "var", "std", "nansum", "all")
+    name = w.one(
+        "sum", "mean", "prod", "amax", "amin", "sum", "mean", "logsumexp", "norm", "var", "std", "nansum", "all"
+    )
     keep = w.one("", "", ", keepdim=True")
     if name in ("logsumexp",) or w.chance(0.6):
         dim = str(w.dim(t))
@@ -551,7 +561,11 @@ def matmul(w: Writer) -> str | None:
     u = w.t(y)
     forms = [f"{x} @ {y}", f"torch.matmul({x}, {y})"]
     if t.dim() == u.dim() == 2:
-        forms += [f"{x}.mm({y})", f"torch.einsum('ij,jk->ik', {x}, {y}) + 0", f"torch.nn.functional.linear({x}, {y}.t())"]
+        forms += [
+            f"{x}.mm({y})",
+            f"torch.einsum('ij,jk->ik', {x}, {y}) + 0",
+            f"torch.nn.functional.linear({x}, {y}.t())",
+        ]
     if t.dim() == u.dim() == 1:
         forms += [f"torch.dot({x}, {y})", f"torch.outer({x}, {y})"]
     if t.dim() == 2 and u.dim() == 1:
@@ -563,17 +577,45 @@ def view_text(w: Writer, x: str) -> str | None:
     """One view of `x`, as an expression."""
     t = w.t(x)
     rank, d = t.dim(), w.dim(t)
-    forms = ["[...]", ".view(-1)", ".reshape(-1)", f".unsqueeze({w.rng.randint(-rank - 1, rank)})", ".squeeze()", ".flatten()", ".view_as(" + x + ")", "[None]", ".expand_as(" + x + ")"]
+    forms = [
+        "[...]",
+        ".view(-1)",
+        ".reshape(-1)",
+        f".unsqueeze({w.rng.randint(-rank - 1, rank)})",
+        ".squeeze()",
+        ".flatten()",
+        ".view_as(" + x + ")",
+        "[None]",
+        ".expand_as(" + x + ")",
+    ]
     if rank:
         n = t.shape[d] if -rank <= d < rank else 1
         i = w.rng.randint(-n, n - 1) if n else 0
-        forms += [f".transpose({d}, {w.dim(t)})", f".select({d}, {i})", f".narrow({d}, 0, {max(n - 1, 0)})", f"[{w.rng.randint(-1, 1)}:]", "[::2]", f".squeeze({d})", ".T" if rank == 2 else ".mT" if rank > 2 else "[1:]", f"[{w.one(0, -1, 0, 5)}]", f".movedim({d}, 0)"]
-        forms += [f".permute({', '.join(map(str, w.rng.sample(range(rank), rank)))})", f".unfold({d}, {min(2, n)}, 1)", "[..., 0]", "[..., :2]"]
+        forms += [
+            f".transpose({d}, {w.dim(t)})",
+            f".select({d}, {i})",
+            f".narrow({d}, 0, {max(n - 1, 0)})",
+            f"[{w.rng.randint(-1, 1)}:]",
+            "[::2]",
+            f".squeeze({d})",
+            ".T" if rank == 2 else ".mT" if rank > 2 else "[1:]",
+            f"[{w.one(0, -1, 0, 5)}]",
+            f".movedim({d}, 0)",
+        ]
+        forms += [
+            f".permute({', '.join(map(str, w.rng.sample(range(rank), rank)))})",
+            f".unfold({d}, {min(2, n)}, 1)",
+            "[..., 0]",
+            "[..., :2]",
+        ]
     if rank == 2:
         forms += [".t()", ".diagonal()", ".t()", "[:, 1]", "[1, :]", "[:, None]", "[:2, 1:]"]
     if 1 in t.shape or rank == 0:
         sizes = [2 if s == 1 else s for s in t.shape]
-        forms += [f".expand({', '.join(map(str, [2, *t.shape]))})", *([f".expand({', '.join(map(str, sizes))})"] * 2 if rank else [])]
+        forms += [
+            f".expand({', '.join(map(str, [2, *t.shape]))})",
+            *([f".expand({', '.join(map(str, sizes))})"] * 2 if rank else []),
+        ]
     if t.numel() in (6, 12, 24):
         forms += [f".view({w.one('2, -1', '-1, 2', '3, -1', '-1, 3')})", f".reshape({w.one('2, -1', '(-1, 2)')})"]
     return x + w.rng.choice(forms)
@@ -609,10 +651,25 @@ def index(w: Writer) -> str | None:
     n, last = t.shape[0], t.shape[-1]
     ids = [w.rng.randint(-n, max(n - 1, 0)) for _ in range(w.rng.randint(1, 3))] if n else []
     positive = [i % n for i in ids] if n else []
-    forms = [f"{x}[torch.tensor({ids})]" if ids else f"{x}[[]]", f"{x}[{ids}]", f"{x}.index_select(0, torch.tensor({positive}, dtype=torch.int64))", f"{x}[{x}.detach() > 0]" if not t.dtype.is_complex else f"{x}[0]", f"torch.masked_select({x}, {x} > 0)" if not t.dtype.is_complex else f"{x}[0]", f"torch.take({x}, torch.tensor([0]))", f"{x}[..., torch.tensor([0, -1])]"]
+    forms = [
+        f"{x}[torch.tensor({ids})]" if ids else f"{x}[[]]",
+        f"{x}[{ids}]",
+        f"{x}.index_select(0, torch.tensor({positive}, dtype=torch.int64))",
+        f"{x}[{x}.detach() > 0]" if not t.dtype.is_complex else f"{x}[0]",
+        f"torch.masked_select({x}, {x} > 0)" if not t.dtype.is_complex else f"{x}[0]",
+        f"torch.take({x}, torch.tensor([0]))",
+        f"{x}[..., torch.tensor([0, -1])]",
+    ]
     if t.dim() == 2:
         k = max(last - 1, 0)
-        forms += [f"{x}[torch.tensor([0, 1]), torch.tensor([0, {k}])]", f"{x}[:, torch.tensor([0])]", f"{x}.gather(1, torch.tensor([[0, {k}]]))", f"{x}.gather(0, torch.zeros({n}, {last}, dtype=torch.int64))", f"{x}[torch.tensor([[0], [1]]), torch.tensor([0, {k}])]", f"torch.take_along_dim({x}, torch.tensor([[0]]), dim=1)"]
+        forms += [
+            f"{x}[torch.tensor([0, 1]), torch.tensor([0, {k}])]",
+            f"{x}[:, torch.tensor([0])]",
+            f"{x}.gather(1, torch.tensor([[0, {k}]]))",
+            f"{x}.gather(0, torch.zeros({n}, {last}, dtype=torch.int64))",
+            f"{x}[torch.tensor([[0], [1]]), torch.tensor([0, {k}])]",
+            f"torch.take_along_dim({x}, torch.tensor([[0]]), dim=1)",
+        ]
     return f"{w.new()} = {w.rng.choice(forms)}"
 
 
@@ -655,8 +712,23 @@ def complex_numbers(w: Writer) -> str | None:
     x = w.pick(lambda t: t.dtype.is_complex)
     if x is None:
         r = w.floating(lambda t: t.dtype is torch.float64)
-        return r and f"{w.new()} = {w.one(f'torch.complex({r}, {r})', f'{r} * 1j', f'torch.polar({r}.abs(), {r})', f'{r} + 2j')}"
-    forms = [f"{x}.real", f"{x}.imag", f"{x}.abs()", f"{x}.angle()", f"torch.view_as_real({x})", f"{x}.exp()", f"{x} * {x}.conj()", f"{x}.mH" if w.t(x).dim() >= 2 else f"{x}.sin()", f"{x}.sgn()", f"{x}.sqrt()", f"({x} * {x}).imag"]
+        return (
+            r
+            and f"{w.new()} = {w.one(f'torch.complex({r}, {r})', f'{r} * 1j', f'torch.polar({r}.abs(), {r})', f'{r} + 2j')}"
+        )
+    forms = [
+        f"{x}.real",
+        f"{x}.imag",
+        f"{x}.abs()",
+        f"{x}.angle()",
+        f"torch.view_as_real({x})",
+        f"{x}.exp()",
+        f"{x} * {x}.conj()",
+        f"{x}.mH" if w.t(x).dim() >= 2 else f"{x}.sin()",
+        f"{x}.sgn()",
+        f"{x}.sqrt()",
+        f"({x} * {x}).imag",
+    ]
     return f"{w.new()} = {w.rng.choice(forms)}"
 
 
@@ -681,11 +753,34 @@ def inplace_text(w: Writer, x: str) -> str | None:
     ]  # fmt: skip
     if t.dim() and t.numel():
         n = max(t.shape[0], 1)
-        forms += [f"{x}[0] = {w.one('1.0', f'{x}[-1]', y)}", f"{x}[...] = {w.one('0.5', y)}", f"{x}[torch.tensor([0])] = 2.0", f"{x}[{x} > 0] = -1.0" if not t.dtype.is_complex else f"{x}[0] = 1j", f"{x}[1:] += 1", f"{x}[{w.rng.randint(0, n - 1)}] *= 2", f"{x}[::2] = {w.one('0.0', f'{x}[0]')}", f"{x}.index_fill_(0, torch.tensor([0]), 0.0)", f"{x}.index_add_(0, torch.tensor([0]), {x}[:1].clone())", f"{x}.index_copy_(0, torch.tensor([0]), {x}[-1:].clone())", f"{x}.select(0, 0).mul_(3)", f"{x}.cumsum_(0)" if t.dtype is not torch.bool else f"{x}.zero_()"]
+        forms += [
+            f"{x}[0] = {w.one('1.0', f'{x}[-1]', y)}",
+            f"{x}[...] = {w.one('0.5', y)}",
+            f"{x}[torch.tensor([0])] = 2.0",
+            f"{x}[{x} > 0] = -1.0" if not t.dtype.is_complex else f"{x}[0] = 1j",
+            f"{x}[1:] += 1",
+            f"{x}[{w.rng.randint(0, n - 1)}] *= 2",
+            f"{x}[::2] = {w.one('0.0', f'{x}[0]')}",
+            f"{x}.index_fill_(0, torch.tensor([0]), 0.0)",
+            f"{x}.index_add_(0, torch.tensor([0]), {x}[:1].clone())",
+            f"{x}.index_copy_(0, torch.tensor([0]), {x}[-1:].clone())",
+            f"{x}.select(0, 0).mul_(3)",
+            f"{x}.cumsum_(0)" if t.dtype is not torch.bool else f"{x}.zero_()",
+        ]
         if not (t.is_leaf and t.requires_grad):  # a leaf's saved copies keep the old shape in PyTorch
             forms += [f"{x}.transpose_(0, -1)", f"{x}.unsqueeze_(0)", f"{x}.squeeze_()"]
     if t.dim() == 2 and t.numel():
-        forms += [f"{x}[:, 0] = {w.one('2.0', f'{x}[:, -1]')}", f"{x}.t_()", f"{x}.t().mul_(2)", f"{x}.diagonal().fill_(1.0)", f"{x}[:, 1:].add_(1)", f"{x}.tril_()", f"{x}.fill_diagonal_(0.0)", f"{x}.scatter_(1, torch.zeros(2, 1, dtype=torch.int64), 1.5)", f"{x}.scatter_add_(1, torch.zeros(2, 1, dtype=torch.int64), {x}.detach().clone()[:2, :1])"]
+        forms += [
+            f"{x}[:, 0] = {w.one('2.0', f'{x}[:, -1]')}",
+            f"{x}.t_()",
+            f"{x}.t().mul_(2)",
+            f"{x}.diagonal().fill_(1.0)",
+            f"{x}[:, 1:].add_(1)",
+            f"{x}.tril_()",
+            f"{x}.fill_diagonal_(0.0)",
+            f"{x}.scatter_(1, torch.zeros(2, 1, dtype=torch.int64), 1.5)",
+            f"{x}.scatter_add_(1, torch.zeros(2, 1, dtype=torch.int64), {x}.detach().clone()[:2, :1])",
+        ]
     return w.rng.choice(forms)
 
 
@@ -720,7 +815,9 @@ def quiet(w: Writer) -> str | None:
     if change and re.search(r"(squeeze|transpose|\bt)_\(", change):
         return None  # a new shape with an old history
     body = w.rng.choices([change, f"{w.new()} = {view_text(w, x)}", f"{w.new()} = {x} * 2"], [3, 3, 1])[0]
-    mode = w.rng.choices(["no_grad()", "enable_grad()", "set_grad_enabled(False)", "inference_mode()"], [6, 1, 1, 0.7])[0]
+    mode = w.rng.choices(["no_grad()", "enable_grad()", "set_grad_enabled(False)", "inference_mode()"], [6, 1, 1, 0.7])[
+        0
+    ]
     if w.chance(0.15):
         return f"with torch.no_grad():\n    with torch.enable_grad():\n        {body}"
     return f"with torch.{mode}:\n    {body}"
@@ -729,7 +826,20 @@ def quiet(w: Writer) -> str | None:
 @template(5)
 def cut(w: Writer) -> str | None:
     x = w.pick()
-    forms = [f"{w.new()} = {x}.detach()", f"{w.new()} = {x}.clone()", f"{w.new()} = {x}.data", f"{w.new()} = {x}.detach().requires_grad_()", f"{w.new()} = {x}.detach().clone().requires_grad_()", f"{x}.requires_grad_()", f"{x}.requires_grad_(False)", *([f"{x}.detach_()"] if w.t(x)._is_view() or not w.t(x).requires_grad else []), f"{x}.requires_grad = {w.one('True', 'False')}", f"{x}.retain_grad()", f"{x}.grad = None", f"{w.new()} = {x}.item()" if w.t(x).numel() == 1 else f"{w.new()} = {x}.tolist()"]
+    forms = [
+        f"{w.new()} = {x}.detach()",
+        f"{w.new()} = {x}.clone()",
+        f"{w.new()} = {x}.data",
+        f"{w.new()} = {x}.detach().requires_grad_()",
+        f"{w.new()} = {x}.detach().clone().requires_grad_()",
+        f"{x}.requires_grad_()",
+        f"{x}.requires_grad_(False)",
+        *([f"{x}.detach_()"] if w.t(x)._is_view() or not w.t(x).requires_grad else []),
+        f"{x}.requires_grad = {w.one('True', 'False')}",
+        f"{x}.retain_grad()",
+        f"{x}.grad = None",
+        f"{w.new()} = {x}.item()" if w.t(x).numel() == 1 else f"{w.new()} = {x}.tolist()",
+    ]
     return w.rng.choice(forms)
 
 
@@ -767,22 +877,42 @@ def take_grad(w: Writer) -> str | None:
 @template(1)
 def use_grad(w: Writer) -> str | None:
     x = w.pick(lambda t: t.is_leaf and t.grad is not None)
-    return x and w.one(f"{w.new()} = {x}.grad", f"{x}.grad.zero_()", f"{w.new()} = {x}.grad * 2", f"{x}.grad = None", f"{x}.data -= 0.1 * {x}.grad")
+    return x and w.one(
+        f"{w.new()} = {x}.grad",
+        f"{x}.grad.zero_()",
+        f"{w.new()} = {x}.grad * 2",
+        f"{x}.grad = None",
+        f"{x}.data -= 0.1 * {x}.grad",
+    )
 
 
 def finale(w: Writer) -> list[str]:
     """A loss over everything that still wants a gradient; its gradients; their gradients."""
-    ends = [n for n, t in w.tensors().items() if holds(lambda t: t.requires_grad and t.dtype is torch.float64 and not t.is_leaf, t)][-4:]
-    leaves = [n for n, t in w.tensors().items() if holds(lambda t: t.requires_grad and t.is_leaf and t.dtype is torch.float64, t)]
+    ends = [
+        n
+        for n, t in w.tensors().items()
+        if holds(lambda t: t.requires_grad and t.dtype is torch.float64 and not t.is_leaf, t)
+    ][-4:]
+    leaves = [
+        n
+        for n, t in w.tensors().items()
+        if holds(lambda t: t.requires_grad and t.is_leaf and t.dtype is torch.float64, t)
+    ]
     ends = [e for e in ends if w.chance(0.15) or pulls_back(w, e, leaves)]
     if not ends or not leaves:
         return []
     loss = " + ".join(f"({e} * {w.one(e, '1.5', e + '.sin()')}).sum()" for e in ends)
     names = ", ".join(leaves)
     found = [f"g{i}" for i in range(len(leaves))]
-    steps = [f"g100 = {loss}", f"{', '.join(found)}, = torch.autograd.grad(g100, [{names}], create_graph=True, allow_unused=True)"]
+    steps = [
+        f"g100 = {loss}",
+        f"{', '.join(found)}, = torch.autograd.grad(g100, [{names}], create_graph=True, allow_unused=True)",
+    ]
     again = " + ".join(f"(({g}.sin() * {x}).sum() if {g} is not None else 0)" for g, x in zip(found, leaves))
-    steps += [f"g101 = {again}", f"g102 = torch.autograd.grad(g101, [{names}], allow_unused=True, retain_graph=True) if isinstance(g101, torch.Tensor) else None"]
+    steps += [
+        f"g101 = {again}",
+        f"g102 = torch.autograd.grad(g101, [{names}], allow_unused=True, retain_graph=True) if isinstance(g101, torch.Tensor) else None",
+    ]
     return [*steps, "g100.backward()"]
 
 

@@ -116,9 +116,7 @@ def compare(case: Case, name: str, change: Callable[[Any], Any]) -> Iterator[str
     for k, (a, b) in enumerate(zip(got, want)):
         yield from (f"result {k}: {text}" for text in compare_values(a, b, name))
     if leaves:
-        yield from compare_gradients(
-            got, want, [ours[i] for i in leaves], [reference[i] for i in leaves], name
-        )
+        yield from compare_gradients(got, want, [ours[i] for i in leaves], [reference[i] for i in leaves], name)
 
 
 def compare_errors(refusal: Any, error: Any) -> Iterator[str]:
@@ -180,11 +178,7 @@ def close(a: Any, b: Any, name: str) -> Iterator[str]:
 
 
 def compare_gradients(got: Any, want: Any, leaves: Any, reference: Any, name: str) -> Iterator[str]:
-    pairs = [
-        (a, b)
-        for a, b in zip(got, want)
-        if isinstance(b, torch.Tensor) and b.requires_grad and a.requires_grad
-    ]
+    pairs = [(a, b) for a, b in zip(got, want) if isinstance(b, torch.Tensor) and b.requires_grad and a.requires_grad]
     if not pairs:
         return
     rng = np.random.default_rng(3)
@@ -197,8 +191,7 @@ def compare_gradients(got: Any, want: Any, leaves: Any, reference: Any, name: st
         warnings.simplefilter("ignore")
         expected, refusal = attempt(torch, [b for _, b in pairs], reference, cotangents)
         ours = [
-            chainrule.tensor(plain(g), dtype=getattr(chainrule, str(g.dtype).partition(".")[2]))
-            for g in cotangents
+            chainrule.tensor(plain(g), dtype=getattr(chainrule, str(g.dtype).partition(".")[2])) for g in cotangents
         ]
         found, error = attempt(chainrule, [a for a, _ in pairs], leaves, ours)
     if refusal is not None or error is not None:

@@ -160,6 +160,7 @@ def function_of_several(t: Any) -> Any:
 def function_materializes_or_not(t: Any) -> Any:
     story = []
     for choice in (True, False):
+
         class Two(t.autograd.Function):
             @staticmethod
             def forward(ctx: Any, x: Any) -> Any:
@@ -343,7 +344,7 @@ def order_of_hooks(t: Any) -> Any:
     log: list[str] = []
     x = t.ones(2, requires_grad=True)
     y = x * 2
-    note = lambda name: (lambda *a: log.append(name))  # noqa: E731
+    note = lambda name: lambda *a: log.append(name)  # noqa: E731
     y.grad_fn.register_hook(note("y node"))
     y.grad_fn.register_prehook(note("y before"))
     y.register_hook(note("y tensor"))

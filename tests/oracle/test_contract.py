@@ -147,7 +147,10 @@ def test_bilinear() -> None:
 def test_cross() -> None:
     agree(lambda m, t: m.linalg.cross(t[0], t[1]), [drawn(2, 3), drawn(2, 3, seed=1)], second=True)
     agree(lambda m, t: m.linalg.cross(t[0], t[1], dim=0), [drawn(3, 4), drawn(3, 1, seed=1)])
-    agree(lambda m, t: m.cross(t[0], t[1], dim=1), [drawn(2, 3, dtype="complex128"), drawn(2, 3, seed=1, dtype="complex128")])
+    agree(
+        lambda m, t: m.cross(t[0], t[1], dim=1),
+        [drawn(2, 3, dtype="complex128"), drawn(2, 3, seed=1, dtype="complex128")],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         agree(lambda m, t: m.cross(t[0], t[1]), [drawn(3, 3), drawn(3, 3, seed=1)])

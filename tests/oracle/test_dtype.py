@@ -52,9 +52,7 @@ def test_facts(each):
 
 
 def test_aliases():
-    assert {name: str(each) for name, each in T.ALIASES.items()} == {
-        n: str(getattr(torch, n)) for n in T.ALIASES
-    }
+    assert {name: str(each) for name, each in T.ALIASES.items()} == {n: str(getattr(torch, n)) for n in T.ALIASES}
 
 
 def test_promote_and_cast_every_pair():
@@ -95,9 +93,7 @@ def operand(each, kind):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.tuples(st.sampled_from(ordinary), st.sampled_from(["dim", "zero"])), min_size=1, max_size=5)
-)
+@given(st.lists(st.tuples(st.sampled_from(ordinary), st.sampled_from(["dim", "zero"])), min_size=1, max_size=5))
 def test_result_type_of_many(drawn):
     """torch.cat and torch.stack promote over a whole list, each over one kind."""
     mine, told = zip(*(operand(each, "dim") for each, _ in drawn))

@@ -405,7 +405,11 @@ def numbers(shape: tuple[int, ...], dtype: str, seed: int, special: bool = False
 
 def tensor(package, data: np.ndarray, dtype: str, grad: bool = False):
     kind = getattr(package, dtype)
-    t = package.tensor(data.tolist(), dtype=kind).reshape(data.shape) if data.size else package.zeros(data.shape, dtype=kind)
+    t = (
+        package.tensor(data.tolist(), dtype=kind).reshape(data.shape)
+        if data.size
+        else package.zeros(data.shape, dtype=kind)
+    )
     return t.requires_grad_() if grad else t
 
 
@@ -609,7 +613,11 @@ def test_unary_gradients(expression, order):
 @pytest.mark.parametrize("expression", [e for e in BINARY if not e.startswith(NO_GRADIENT)])
 def test_binary_gradients(expression, order):
     wrong = []
-    kinds = [(d, d) for d in (*REAL, *HALF, *COMPLEX)] + [("float32", "float64"), ("float32", "int64"), ("int64", "float64")]
+    kinds = [(d, d) for d in (*REAL, *HALF, *COMPLEX)] + [
+        ("float32", "float64"),
+        ("float32", "int64"),
+        ("int64", "float64"),
+    ]
     for (first, second), (left, right) in itertools.product(kinds, PAIRS):
         if (order == 2 and (first in HALF or first == "int64")) or ("ldexp" in expression and second == "int64"):
             continue  # of negative integer exponents PyTorch's ldexp has gradient 0
@@ -699,7 +707,14 @@ OUT = lines("""
 
 
 # PyTorch wants exactly the result's dtype of some ops' out=; here whatever the result can be cast to will do.
-STRICTER = ("Found dtype", "Expected out", "Expected object", "non-boolean outputs", "dtype of out", "not implemented for")
+STRICTER = (
+    "Found dtype",
+    "Expected out",
+    "Expected object",
+    "non-boolean outputs",
+    "dtype of out",
+    "not implemented for",
+)
 
 
 @pytest.mark.parametrize("expression", OUT)

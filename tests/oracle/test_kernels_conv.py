@@ -16,9 +16,7 @@ def draw(seed, dtype=np.float64):
     rng = np.random.default_rng(seed)
     rank, groups = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     kernel = rng.integers(1, 4, rank)
-    stride, dilation, padding = (
-        tuple(map(int, rng.integers(*span, rank))) for span in ((1, 4), (1, 3), (0, 3))
-    )
+    stride, dilation, padding = (tuple(map(int, rng.integers(*span, rank))) for span in ((1, 4), (1, 3), (0, 3)))
     if seed % 5 == 0:
         stride, dilation, padding = tuple(map(int, kernel)), (1,) * rank, (0,) * rank
     space = [int(d * (kk - 1) + 1 + e) for d, kk, e in zip(dilation, kernel, rng.integers(0, 9, rank))]
@@ -42,9 +40,7 @@ def theirs(x, w, options, g=None):
 
 
 @pytest.mark.parametrize("seed", range(80))
-@pytest.mark.parametrize(
-    "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4), (np.complex128, 1e-12)]
-)
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4), (np.complex128, 1e-12)])
 def test_values_and_gradients(seed, dtype, tolerance):
     rng, x, w, options = draw(seed, dtype)
     shape = k.conv_output_shape(x.shape, w.shape, *options)

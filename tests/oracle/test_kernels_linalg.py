@@ -67,9 +67,7 @@ def test_oblong(shape, dtype):
 
 
 @pytest.mark.parametrize("driver", [None, *k.DRIVERS])
-@pytest.mark.parametrize(
-    "shape, b_shape", [((5, 3), (5, 2)), ((3, 5), (3, 2)), ((2, 5, 3), (2, 5, 2)), ((5, 3), (5,))]
-)
+@pytest.mark.parametrize("shape, b_shape", [((5, 3), (5, 2)), ((3, 5), (3, 2)), ((2, 5, 3), (2, 5, 2)), ((5, 3), (5,))])
 def test_least_squares(driver, shape, b_shape):
     a, b = matrix(shape), matrix(b_shape, 1)
     for ours, theirs in zip(k.lstsq(a, b, driver=driver), L.lstsq(t(a), t(b), driver=driver)):

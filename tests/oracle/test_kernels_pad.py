@@ -33,9 +33,7 @@ def test_values_and_gradients(mode, seed):
 
 def test_a_fraction_around_integers():
     x = np.arange(3)
-    np.testing.assert_array_equal(
-        k.pad(x, (1, 1), value=2.5), F.pad(torch.from_numpy(x), (1, 1), value=2.5).numpy()
-    )
+    np.testing.assert_array_equal(k.pad(x, (1, 1), value=2.5), F.pad(torch.from_numpy(x), (1, 1), value=2.5).numpy())
 
 
 X = np.arange(5.0)[None, None]

@@ -95,9 +95,7 @@ def test_adaptive(seed):
     np.testing.assert_allclose(k.adaptive_avg_pool(x, out), mean.detach().numpy(), rtol=1e-12, atol=1e-12)
     g = rng.standard_normal(mean.shape)
     (expected,) = torch.autograd.grad(mean, tx, torch.from_numpy(g))
-    np.testing.assert_allclose(
-        k.adaptive_avg_pool_adjoint(g, space), expected.numpy(), rtol=1e-12, atol=1e-12
-    )
+    np.testing.assert_allclose(k.adaptive_avg_pool_adjoint(g, space), expected.numpy(), rtol=1e-12, atol=1e-12)
     if seed % 3 == 0:
         x[rng.random(x.shape) < 0.2] = np.nan
     values, indices = ADAPTIVE_MAX[rank](torch.from_numpy(x), out, return_indices=True)

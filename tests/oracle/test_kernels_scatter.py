@@ -114,9 +114,7 @@ def test_flat_and_masked(seed):
     same(k.take_along_dim(x, order), torch.take_along_dim(t(x), t(order)))
 
 
-@pytest.mark.parametrize(
-    "key", [(2,), ([0, 0, 2],), ([0, 0], [1, 1]), (slice(None), [1, 1]), ([[0, 1], [0, 2]], 1)]
-)
+@pytest.mark.parametrize("key", [(2,), ([0, 0, 2],), ([0, 0], [1, 1]), (slice(None), [1, 1]), ([[0, 1], [0, 2]], 1)])
 def test_index_put(key):
     rng = np.random.default_rng(0)
     x, key = (

@@ -50,9 +50,7 @@ def test_polygamma(n):
     x = POSITIVE[np.abs(POSITIVE - 1.4616) > 0.01]
     # PyTorch's trigamma is good to nine digits.
     tolerance = 1e-8 if n == 1 else 1e-12
-    np.testing.assert_allclose(
-        k.polygamma(n, x), torch.polygamma(n, torch.from_numpy(x)).numpy(), rtol=tolerance
-    )
+    np.testing.assert_allclose(k.polygamma(n, x), torch.polygamma(n, torch.from_numpy(x)).numpy(), rtol=tolerance)
     negative = -RNG.uniform(0.05, 6, 500)
     expected = torch.polygamma(n, torch.from_numpy(negative)).numpy()
     np.testing.assert_allclose(k.polygamma(n, negative), expected, rtol=1e-8, atol=1e-8)
@@ -69,6 +67,4 @@ def test_zeta():
 def test_logit_eps(eps, dtype):
     x = np.linspace(-0.5, 1.5, 41).astype(dtype)
     expected = torch.logit(torch.from_numpy(x), eps).numpy()
-    np.testing.assert_allclose(
-        k.logit(x, eps), expected, rtol=4e-3 if dtype == np.float16 else 1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(k.logit(x, eps), expected, rtol=4e-3 if dtype == np.float16 else 1e-5, atol=1e-6)

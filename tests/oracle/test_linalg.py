@@ -76,7 +76,9 @@ def test_triangular(dtype: str) -> None:
     a, b = triangle(3, 3, dtype=dtype), drawn(3, 2, dtype=dtype)
     second = dtype == "float64"
     for unit in (False, True):
-        agree(lambda m, t: m.linalg.solve_triangular(t[0], t[1], upper=False, unitriangular=unit), [a, b], second=second)
+        agree(
+            lambda m, t: m.linalg.solve_triangular(t[0], t[1], upper=False, unitriangular=unit), [a, b], second=second
+        )
         agree(lambda m, t: m.linalg.solve_triangular(t[0], t[1], upper=True, unitriangular=unit), [a.T, b])
     agree(lambda m, t: m.linalg.solve_triangular(t[0], t[1], upper=False, left=False), [a, drawn(2, 3, dtype=dtype)])
     agree(lambda m, t: m.linalg.solve_triangular(t[0], t[1], upper=False), [triangle(2, 3, 3, dtype=dtype), b])
@@ -89,6 +91,7 @@ def test_cholesky(dtype: str) -> None:
     second = dtype == "float64"
     for shape in ((3, 3), (2, 3, 3), (0, 0)):
         a = positive(*shape, dtype=dtype)
+
         def free(m: Any, t: Any) -> Any:  # the imaginary part of the diagonal is 0, whatever a cotangent says
             factor = m.linalg.cholesky((t[0] + t[0].mH) / 2)
             return factor.tril(-1), factor.diagonal(0, -2, -1).real
@@ -204,7 +207,9 @@ def test_powers_and_exponentials(dtype: str) -> None:
 
 def test_reflectors() -> None:
     for shape, k in (((4, 3), 3), ((4, 3), 2), ((2, 4, 3), 3)):
-        agree(lambda m, t: m.linalg.householder_product(t[0], t[1]), [drawn(*shape), drawn(*shape[:-2], k)], second=True)
+        agree(
+            lambda m, t: m.linalg.householder_product(t[0], t[1]), [drawn(*shape), drawn(*shape[:-2], k)], second=True
+        )
     agree(lambda m, t: m.geqrf(t[0]), [drawn(4, 3)], grad=False)
     for left, transpose in ((True, False), (True, True), (False, False), (False, True)):
         other = drawn(4, 2) if left else drawn(2, 4)
@@ -218,7 +223,10 @@ def test_tensors() -> None:
     agree(lambda m, t: m.linalg.vander(t[0]), [drawn(4)], second=True)
     agree(lambda m, t: m.linalg.vander(t[0], N=2), [drawn(2, 4)])
     agree(lambda m, t: m.linalg.vecdot(t[0], t[1]), [drawn(2, 3), drawn(3)], second=True)
-    agree(lambda m, t: m.linalg.vecdot(t[0], t[1], dim=0), [drawn(2, 3, dtype="complex128"), drawn(2, 3, seed=1, dtype="complex128")])
+    agree(
+        lambda m, t: m.linalg.vecdot(t[0], t[1], dim=0),
+        [drawn(2, 3, dtype="complex128"), drawn(2, 3, seed=1, dtype="complex128")],
+    )
     agree(lambda m, t: m.linalg.diagonal(t[0]), [drawn(2, 3, 4)])
 
 
@@ -239,7 +247,9 @@ def test_norms_of_matrices(dtype: str) -> None:
     for p in (None, 2, -2):
         agree(lambda m, t: m.linalg.cond(t[0], p), [x], tol=1e-8)
     for p in ("fro", "nuc", 1, -1, inf, -inf):
-        agree(lambda m, t: m.linalg.cond(t[0], p), [drawn(3, 3, dtype=dtype)], tol=1e-7, grad=False)  # PyTorch's backward fails
+        agree(
+            lambda m, t: m.linalg.cond(t[0], p), [drawn(3, 3, dtype=dtype)], tol=1e-7, grad=False
+        )  # PyTorch's backward fails
 
 
 def test_single_precision() -> None:
@@ -253,8 +263,14 @@ def test_single_precision() -> None:
 X, V, Z, I = drawn(2, 3), drawn(3), np.zeros((3, 3)), np.arange(4).reshape(2, 2)
 S = drawn(3, 3)
 REFUSED: list[tuple[str, Any, list[Any]]] = [
-    *((f"{n} shape", lambda m, t, n=n: getattr(m.linalg, n)(t[0]), [X]) for n in ("inv", "det", "cholesky", "eigh", "eig", "matrix_exp")),
-    *((f"{n} rank", lambda m, t, n=n: getattr(m.linalg, n)(t[0]), [V]) for n in ("inv", "qr", "svd", "lu", "lu_factor", "pinv", "matrix_rank", "cond")),
+    *(
+        (f"{n} shape", lambda m, t, n=n: getattr(m.linalg, n)(t[0]), [X])
+        for n in ("inv", "det", "cholesky", "eigh", "eig", "matrix_exp")
+    ),
+    *(
+        (f"{n} rank", lambda m, t, n=n: getattr(m.linalg, n)(t[0]), [V])
+        for n in ("inv", "qr", "svd", "lu", "lu_factor", "pinv", "matrix_rank", "cond")
+    ),
     ("inv singular", lambda m, t: m.linalg.inv(t[0]), [Z]),
     ("inv batch", lambda m, t: m.linalg.inv(t[0]), [np.stack([np.eye(3), Z])]),
     ("inv int", lambda m, t: m.linalg.inv(t[0]), [I]),

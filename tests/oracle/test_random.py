@@ -18,8 +18,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 TORCH = {
     name: getattr(torch, name)
     for name in (
-        "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 "
-        "float16 bfloat16 float32 float64 complex64 complex128"
+        "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
     ).split()
 }
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -195,9 +194,7 @@ def test_draw(draw, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize(
-    "draw", ["uniform", "normal", "normal_mean_std", "exponential", "bernoulli", "random_digit"]
-)
+@pytest.mark.parametrize("draw", ["uniform", "normal", "normal_mean_std", "exponential", "bernoulli", "random_digit"])
 def test_large_draw(draw, dtype):
     _, ours, theirs = DRAWS[draw]
     engine, generator = pair(5)
@@ -227,9 +224,7 @@ def test_normal_with_arrays(dtype, size):
     std = R.uniform(engine, (4, size), numpy_dtype(dtype))
     generator.set_state(torch.from_numpy(engine.get_state()))
     for m, s in ((mean, std), (mean, 0.7), (0.3, std), (mean, std[0])):
-        theirs = torch.normal(
-            *(tensor(x) if isinstance(x, np.ndarray) else x for x in (m, s)), generator=generator
-        )
+        theirs = torch.normal(*(tensor(x) if isinstance(x, np.ndarray) else x for x in (m, s)), generator=generator)
         assert_same(R.normal_each(engine, m, s), theirs, engine, generator)
 
 
@@ -253,9 +248,7 @@ def test_bernoulli_each(dtype):
     for size in SIZES:
         p = R.uniform(engine, (size,), numpy_dtype(dtype))
         generator.set_state(torch.from_numpy(engine.get_state()))
-        assert_same(
-            R.bernoulli_each(engine, p), torch.bernoulli(tensor(p), generator=generator), engine, generator
-        )
+        assert_same(R.bernoulli_each(engine, p), torch.bernoulli(tensor(p), generator=generator), engine, generator)
         theirs = torch.empty(size, dtype=torch.int32).bernoulli_(tensor(p), generator=generator)
         assert_same(R.bernoulli_each(engine, p, np.dtype(np.int32)), theirs, engine, generator)
 
@@ -267,9 +260,7 @@ def test_dropout(dtype, p):
     torch.manual_seed(9)
     for size in SIZES[1:]:
         theirs = torch.nn.functional.dropout(torch.ones(size, dtype=TORCH[dtype]), p)
-        assert_same(
-            R.dropout_noise(engine, (size,), numpy_dtype(dtype), p), theirs, engine, torch.default_generator
-        )
+        assert_same(R.dropout_noise(engine, (size,), numpy_dtype(dtype), p), theirs, engine, torch.default_generator)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -297,9 +288,7 @@ def test_multinomial(dtype, shape, count, replacement):
             # Equal quotients are common in half types, and PyTorch's selection does not order them.
             race = weights / R.exponential(twin, shape, weights.dtype)
             ours = R.multinomial(engine, weights, count)
-            assert np.array_equal(
-                np.take_along_axis(race, ours, -1), np.take_along_axis(race, theirs.numpy(), -1)
-            )
+            assert np.array_equal(np.take_along_axis(race, ours, -1), np.take_along_axis(race, theirs.numpy(), -1))
             continue
         assert_same(R.multinomial(engine, weights, count, replacement), theirs, engine, generator)
 
@@ -308,11 +297,7 @@ def test_multinomial(dtype, shape, count, replacement):
 @pytest.mark.parametrize("scale", [0.0, 0.5, 9.0, 30.0, 1000.0])
 def test_poisson(dtype, scale):
     engine, generator = pair(7)
-    rate = (
-        (R.uniform(engine, (300,), np.dtype(np.float64)) * scale)
-        .astype(np.float32)
-        .astype(numpy_dtype(dtype))
-    )
+    rate = (R.uniform(engine, (300,), np.dtype(np.float64)) * scale).astype(np.float32).astype(numpy_dtype(dtype))
     generator.set_state(torch.from_numpy(engine.get_state()))
     assert_same(R.poisson(engine, rate), torch.poisson(tensor(rate), generator=generator), engine, generator)
 
@@ -323,9 +308,7 @@ def test_gamma_and_dirichlet(dtype, scale):
     engine, generator = pair(8)
     alpha = R.uniform(engine, (40, 5), np.dtype(dtype)) * np.dtype(dtype).type(scale)
     generator.set_state(torch.from_numpy(engine.get_state()))
-    assert_same(
-        R.gamma(engine, alpha), torch._standard_gamma(tensor(alpha), generator=generator), engine, generator
-    )
+    assert_same(R.gamma(engine, alpha), torch._standard_gamma(tensor(alpha), generator=generator), engine, generator)
     alpha += np.dtype(dtype).type(0.1)
     assert_same(
         R.dirichlet(engine, alpha),

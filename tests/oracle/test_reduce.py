@@ -62,11 +62,17 @@ def test_folds_over_axes(name: str, shape: tuple[int, ...]) -> None:
             given = {} if dim is None and not keepdim and name not in ("logsumexp",) else {"dim": dim}
             for dtype in REAL:
                 x = drawn(shape, dtype, ties=name in ("amax", "amin"))
-                agree(lambda m, a: getattr(m, name)(a[0], **given, **kept), [x], second=dtype == "float64" and name not in ("std",))
+                agree(
+                    lambda m, a: getattr(m, name)(a[0], **given, **kept),
+                    [x],
+                    second=dtype == "float64" and name not in ("std",),
+                )
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "complex64", "complex128"])
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum", "amax", "amin", "all", "any", "count_nonzero", "var", "std", "logsumexp"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "nansum", "amax", "amin", "all", "any", "count_nonzero", "var", "std", "logsumexp"]
+)
 def test_folds_of_other_dtypes(name: str, dtype: str) -> None:
     x = drawn((3, 4), dtype)
     given = {"dim": 0} if name == "logsumexp" else {}
@@ -171,7 +177,11 @@ def test_norm(p: Any, zero: bool) -> None:
                                    {"dim": 0, "unbiased": True, "keepdim": True}, {"dim": 0, "correction": 2.5}, {"correction": 20}])  # fmt: skip
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 def test_variance(name: str, given: dict[str, Any]) -> None:
-    agree(lambda m, a: getattr(m, name)(a[0], **given), [drawn((3, 4))], second="std" not in name and "correction" not in given)
+    agree(
+        lambda m, a: getattr(m, name)(a[0], **given),
+        [drawn((3, 4))],
+        second="std" not in name and "correction" not in given,
+    )
     agree(lambda m, a: getattr(m, name)(a[0], **given), [drawn((3, 4), "complex128")])
     agree(lambda m, a: getattr(m, name)(a[0], False), [drawn((5,))])
     agree(lambda m, a: getattr(m, name)(a[0], 0, False, True), [drawn((5, 2))])
@@ -215,7 +225,13 @@ def test_order() -> None:
 
 def test_distinct_and_counted() -> None:
     x = drawn((4, 5), "int64")
-    for options in ({}, {"return_inverse": True}, {"return_counts": True}, {"return_inverse": True, "return_counts": True}, {"dim": 0}):
+    for options in (
+        {},
+        {"return_inverse": True},
+        {"return_counts": True},
+        {"return_inverse": True, "return_counts": True},
+        {"dim": 0},
+    ):
         agree(lambda m, a: m.unique(a[0], **options), [x])
         agree(lambda m, a: m.unique_consecutive(a[0], **options), [x])
     agree(lambda m, a: m.bincount(a[0]), [x.reshape(-1)])
@@ -268,7 +284,20 @@ def test_aminmax() -> None:
 def test_not_numbers() -> None:
     for values in ([1.0, nan, 2.0], [nan, nan, 1.0], [inf, -inf, 1.0], [inf, inf, 0.0], [-inf, -inf, -inf]):
         x = np.array(values)
-        for name in ("sum", "mean", "nansum", "nanmean", "amax", "amin", "max", "min", "prod", "median", "nanmedian", "var"):
+        for name in (
+            "sum",
+            "mean",
+            "nansum",
+            "nanmean",
+            "amax",
+            "amin",
+            "max",
+            "min",
+            "prod",
+            "median",
+            "nanmedian",
+            "var",
+        ):
             agree(lambda m, a: getattr(m, name)(a[0]), [x])
         for name in ("logsumexp", "cumsum", "cummax", "cummin", "sort", "max", "min", "logcumsumexp"):
             agree(lambda m, a: getattr(m, name)(a[0], 0), [x])
@@ -280,8 +309,14 @@ REFUSED: list[tuple[str, Any, list[Any]]] = [
     ("sum twice", lambda m, a: a[0].sum((0, -2)), [X]),
     ("sum dtype", lambda m, a: a[0].mean(), [I]),
     ("mean dtype", lambda m, a: a[0].mean(dtype=m.int64), [X]),
-    *((f"{n} empty", lambda m, a, n=n: getattr(m, n)(a[0]), [E]) for n in ("max", "min", "amax", "amin", "aminmax", "argmax", "argmin")),
-    *((f"{n} empty axis", lambda m, a, n=n: getattr(m, n)(a[0], 0), [E]) for n in ("max", "amax", "argmin", "median", "mode")),
+    *(
+        (f"{n} empty", lambda m, a, n=n: getattr(m, n)(a[0]), [E])
+        for n in ("max", "min", "amax", "amin", "aminmax", "argmax", "argmin")
+    ),
+    *(
+        (f"{n} empty axis", lambda m, a, n=n: getattr(m, n)(a[0], 0), [E])
+        for n in ("max", "amax", "argmin", "median", "mode")
+    ),
     ("kthvalue", lambda m, a: m.kthvalue(a[0], 5), [X]),
     ("kthvalue empty", lambda m, a: m.kthvalue(a[0], 1, 0), [E]),
     ("topk", lambda m, a: m.topk(a[0], 4), [X]),

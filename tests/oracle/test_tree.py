@@ -108,6 +108,4 @@ def test_only(tree, chosen):
         return m.tree_map_only(chosen, lambda x: (x,), tree), m.tree_any(is_list, tree)
 
     assert outcome(facts, ours) == outcome(facts, theirs)
-    assert ours.treespec_pprint(ours.tree_structure(tree)) == theirs.treespec_pprint(
-        theirs.tree_structure(tree)
-    )
+    assert ours.treespec_pprint(ours.tree_structure(tree)) == theirs.treespec_pprint(theirs.tree_structure(tree))

@@ -65,8 +65,7 @@ def _report(node: Node) -> None:
         node, stack = parent, parent.metadata.get("traceback_")
         if stack is None:
             return _warn(
-                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information "
-                "available."
+                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available."
             )
         _warn(
             f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced "

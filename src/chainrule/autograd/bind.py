@@ -155,11 +155,14 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         first = checked[0]
         odd = [_dtype_test(op, kind)]
         odd += [
-            f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)" for n in checked[1:]
+            f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)"
+            for n in checked[1:]
         ]
         odd += [f"r_{n}.dtype is not BOOL" for n in op.inputs if n in op.unpromoted]
         lines += [f"d = r_{first}.dtype", f"if {' or '.join(odd)}: {slow}"]
-    elif not is_view and "T" in kinds:  # an array without elements has a dtype of its own, which the check above refuses
+    elif (
+        not is_view and "T" in kinds
+    ):  # an array without elements has a dtype of its own, which the check above refuses
         hollow = " or ".join([f"r_{n}.__class__ is not ndarray" for n in op.inputs if kind[n] == "T"])
         lines.append(f"if {hollow}: {slow}")
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
@@ -215,7 +218,10 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     tensors = [n for n in op.inputs if kind[n] in "TO"]
     reasons = " or ".join(f"{n}.cut" if kind[n] == "T" else f"({n} is not None and {n}.cut)" for n in tensors) or "None"
     if not op.pulls:
-        wants = " or ".join(f"{n}.edge is not None" if kind[n] == "T" else f"({n} is not None and {n}.edge is not None)" for n in tensors)
+        wants = " or ".join(
+            f"{n}.edge is not None" if kind[n] == "T" else f"({n} is not None and {n}.edge is not None)"
+            for n in tensors
+        )
         lines = [f"node = store = None; cut = ({reasons}) or None"]
         return [*lines, f"if {wants}: cut = cut_here('{op.name} has no derivative')"] if tensors else lines
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
@@ -230,7 +236,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
-    lines += ["elif QUIET and not here().grad:", "    node = store = None", f"    cut = cut_here('no_grad')"]
+    lines += ["elif QUIET and not here().grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
     lines += ["else:", "    cut = None"]
     lines += ["    store = Store()"] if lay.outs else ["    store = None"]
     made = f"C_{kinds}" if op.overload is None else f"C_{kinds} if {op.overload} is None else C_{kinds}_1"

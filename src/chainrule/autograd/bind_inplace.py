@@ -73,7 +73,13 @@ def _source(op: Op, ufunc: str | None) -> str:
     params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
     slow = f"return door(form, {tuple_text(list(op.inputs))}, {params})"
     lines = [f"def {op.name}_({', '.join(signature_text(op))}):"]
-    if op.family.diagonal and op.write is None and op.promote in ("same", "float") and not op.optional and not op.refuses_floats:
+    if (
+        op.family.diagonal
+        and op.write is None
+        and op.promote in ("same", "float")
+        and not op.optional
+        and not op.refuses_floats
+    ):
         lines += _fast_lines(op, ufunc, slow)
     return "\n".join([*lines, f"    {slow}"]) + "\n"
 
@@ -84,12 +90,21 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
     tensors = [n for n in op.inputs if n != number]
     odd = " or ".join(["LISTENING", *(f"{n}.__class__ not in PLAIN" for n in tensors)])
     lines = [f"if {odd}: {slow}", f"r_{first} = {first}.raw", f"d = r_{first}.dtype"]
-    whole = "" if "i" not in op.integers else " and d is not I64" if number is None else f" and (d is not I64 or {number}.__class__ is float)"
+    whole = (
+        ""
+        if "i" not in op.integers
+        else " and d is not I64"
+        if number is None
+        else f" and (d is not I64 or {number}.__class__ is float)"
+    )
     odd = f"(d is not F32 and d is not F64{whole}) or {first}.viewed is not None"
     lines.append(f"if {odd} or (r_{first}.base is not None and not r_{first}.flags.c_contiguous): {slow}")
     wants = [f"{n}.edge is not None or {n}.viewed is not None" for n in tensors]
     for n in tensors[1:]:
-        lines += [f"r_{n} = {n}.raw", f"if r_{n}.dtype is not d or r_{n}.shape != r_{first}.shape or r_{n}.base is r_{first}: {slow}"]
+        lines += [
+            f"r_{n} = {n}.raw",
+            f"if r_{n}.dtype is not d or r_{n}.shape != r_{first}.shape or r_{n}.base is r_{first}: {slow}",
+        ]
     if number is not None:
         lines += [
             f"if {number}.__class__ in PLAIN:",
@@ -101,7 +116,11 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
         ]
         wants.append("wants")
     lines.append(f"if ({' or '.join(wants)}) and not (QUIET and not here().grad): {slow}")
-    lines += [f"s = {first}.store", f"if s is None: s = {first}.store = Store()", f"elif s.__class__ is not Store: {slow}"]
+    lines += [
+        f"s = {first}.store",
+        f"if s is None: s = {first}.store = Store()",
+        f"elif s.__class__ is not Store: {slow}",
+    ]
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
     cut = op.keyword_from
     args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]

@@ -82,9 +82,7 @@ def as_int(title: str, name: str, position: int, value: Any) -> int:
             return int(operator.index(value))
         except TypeError:
             pass
-    raise TypeError(
-        f"{title}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}"
-    )
+    raise TypeError(f"{title}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
 
 
 def _record(op: Op, kind: str, edge: str) -> list[str]:

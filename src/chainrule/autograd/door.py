@@ -14,7 +14,8 @@ from chainrule.autograd.eager import eager, eager_inplace
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
-from chainrule.core.dtype import can_cast, dtype as DType
+from chainrule.core.dtype import can_cast
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.op import Op
@@ -93,9 +94,7 @@ def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
 
 def _refuse(op: Any, name: str, at: int, value: Any) -> NoReturn:
     position = op.params.index(name) + 1
-    raise TypeError(
-        f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
-    )
+    raise TypeError(f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
 _ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -230,9 +229,7 @@ def check_target(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
         if isinstance(t, Tensor) and t.raw.shape != have:
             shape = broadcast_shapes(*(t.raw.shape for t in inputs if isinstance(t, Tensor)))
             if shape != have:
-                raise RuntimeError(
-                    f"output with shape {list(have)} doesn't match the broadcast shape {list(shape)}"
-                )
+                raise RuntimeError(f"output with shape {list(have)} doesn't match the broadcast shape {list(shape)}")
     if len(inputs) > 1 and (op.promote in _KEEPS_DTYPE or callable(op.promote)):
         _check_cast(op.family.common(op, inputs, params), inputs[0].dtype)
 

@@ -21,8 +21,8 @@ from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.backends.meta import MetaArray, emptied
 from chainrule.core.ambient import Ambient, here
-from chainrule.core.family import is_number
 from chainrule.core.dtype import FLOAT
+from chainrule.core.family import is_number
 from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
@@ -45,7 +45,13 @@ _AFFORDABLE = 1 << 22  # elements: up to here an op without a rule for shapes is
 def _without_elements(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The shapes and dtypes of an op's results: by its rule, on arrays that are never touched, or from a run on zeros."""
     family = op.family
-    known = op.meta is not None or family.diagonal or family.is_view or family.shares or family.name in ("random", "creation")
+    known = (
+        op.meta is not None
+        or family.diagonal
+        or family.is_view
+        or family.shares
+        or family.name in ("random", "creation")
+    )
     if not known and sum([t.raw.size for t in inputs if isinstance(t, Tensor)]) <= _AFFORDABLE:
         inputs = tuple([fresh(np.zeros(t.raw.shape, t.raw.dtype.type)) if isinstance(t, Tensor) else t for t in inputs])
     return emptied(family.compute(cpu, op, inputs, params))
@@ -190,7 +196,9 @@ def _variant(op: Op, inputs: tuple[Any, ...], outs: list[Tensor]) -> tuple[str, 
     kinds = "V" if op.variadic else "".join("T" if isinstance(t, Tensor) else "O" if t is None else "N" for t in inputs)
     first = outs[op.differentiable[0]] if op.outs != "many" else outs[0]
     shape, dtype = tuple(first.shape), first.dtype
-    ruled = [t for n, t in zip(op.inputs, inputs) if isinstance(t, Tensor) and n in op.pulls] if not op.variadic else inputs
+    ruled = (
+        [t for n, t in zip(op.inputs, inputs) if isinstance(t, Tensor) and n in op.pulls] if not op.variadic else inputs
+    )
     fit = any(t.dtype is not dtype or (op.family.diagonal and tuple(t.shape) != shape) for t in ruled)
     computes = op.promote != "none" if op.family.diagonal else op.family.name in _COMPUTING
     wide = computes and dtype.itemsize == 2 and dtype.is_floating_point
@@ -208,7 +216,12 @@ def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: l
         return
     if op.outs == "many":
         for i, t in enumerate(outs):
-            link(t, source, (op, {**params, "__output__": i}, tuple(source.shape)), kind if kind != "DEFAULT" else ViewKind.MANY)
+            link(
+                t,
+                source,
+                (op, {**params, "__output__": i}, tuple(source.shape)),
+                kind if kind != "DEFAULT" else ViewKind.MANY,
+            )
         return
     for t in outs:
         link(t, source, (op, params, tuple(source.shape)), kind)
@@ -217,7 +230,9 @@ def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: l
 # ------------------------------------------------------------------------------------------------------- in place
 
 
-def eager_inplace(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], level: Any, write: Callable[[], None]) -> Any:
+def eager_inplace(
+    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], level: Any, write: Callable[[], None]
+) -> Any:
     """The in-place form of `op`: `write` computes and stores the result; history is rewritten around it."""
     target: Tensor = inputs[0]
     state = here()

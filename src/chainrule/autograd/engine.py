@@ -65,9 +65,7 @@ def run(
             put(before)  # a hook may have entered a mode and not left it
 
 
-def _run(
-    edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: Any, on_path: Any, landing: Any
-) -> None:
+def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: Any, on_path: Any, landing: Any) -> None:
     """The loop: take the youngest node that waits, pull, hand its cotangents on."""
     world = WATCHED if here().anomaly is not None else TENSORS if tensors else ARRAYS
     targets = () if wanted is None else {node for node, _ in wanted}

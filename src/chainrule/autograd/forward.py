@@ -20,7 +20,16 @@ from chainrule.core.family import call, shape_of
 from chainrule.core.op import Op
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
-__all__ = ["active", "after_inplace", "drop_tangents", "primal", "push_outputs", "set_tangent", "tangent_of", "transpose"]
+__all__ = [
+    "active",
+    "after_inplace",
+    "drop_tangents",
+    "primal",
+    "push_outputs",
+    "set_tangent",
+    "tangent_of",
+    "transpose",
+]
 
 
 def active(inputs: tuple[Any, ...]) -> bool:

@@ -1,8 +1,8 @@
 """Forward mode for users: dual numbers inside a level.
 
-    with dual_level():
-        x = make_dual(primal, tangent)
-        y, y_tangent = unpack_dual(f(x))
+with dual_level():
+    x = make_dual(primal, tangent)
+    y, y_tangent = unpack_dual(f(x))
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != current:
         raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not "
-            "supported."
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
     if _opened.levels:
         put(_opened.levels.pop().before)
@@ -121,8 +120,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     level = here().dual if level is None else level
     if level < 0:
         raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.dtype.is_floating_point or t.dtype.is_complex):
@@ -150,8 +148,7 @@ def _check_pair(primal: Tensor, tangent: Tensor) -> None:
         )
     if forward.tangent_of(tangent) is not None:
         raise RuntimeError(
-            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not "
-            "supported."
+            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not supported."
         )
     if tuple(primal.shape) != tuple(tangent.shape):
         raise RuntimeError(

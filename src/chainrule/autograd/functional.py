@@ -119,9 +119,7 @@ def _gradients(
     if not pairs:
         return (None,) * len(inputs)
     outs, cotangents = zip(*pairs)
-    found: Tensors = api.grad(
-        outs, inputs, cotangents, keep or create_graph, create_graph, allow_unused=True
-    )
+    found: Tensors = api.grad(outs, inputs, cotangents, keep or create_graph, create_graph, allow_unused=True)
     return found
 
 

@@ -417,8 +417,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             )
     if not any(map(_wants, inputs)):
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
 
 

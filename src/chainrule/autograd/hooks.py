@@ -109,8 +109,7 @@ def _all_checked(hook: Hook, results: Any, given: tuple[Any, ...]) -> tuple[Any,
     if len(results) != len(given):
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(
-            f"hook '{name}' has returned an incorrect number of values (got {len(results)}, but expected "
-            f"{len(given)})"
+            f"hook '{name}' has returned an incorrect number of values (got {len(results)}, but expected {len(given)})"
         )
     return tuple(None if r is None else _checked(hook, r, g) for r, g in zip(results, given))
 

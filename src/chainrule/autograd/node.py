@@ -230,7 +230,6 @@ def sink() -> Sink:
     return node
 
 
-
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The node of a leaf: one at a time, alive as long as a graph (or somebody) holds it."""
     extra = leaf.extra

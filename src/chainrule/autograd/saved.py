@@ -92,8 +92,7 @@ class SavedTensor:
         t = self.unpack_hook(self.held)
         if not isinstance(t, Tensor):
             raise TypeError(
-                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                f"{type(t).__name__}"
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
             )
         edge = self.edge
         if self.index is not None and self.index >= 0 and node is not None:

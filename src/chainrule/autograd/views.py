@@ -271,6 +271,8 @@ def _move_retain(t: Tensor, to: Any, before: Any) -> None:
     if extra is None or not extra.retained or before is None or before is LEAF:
         return
     old = before.node if before.__class__ is Port else before
-    held = old.hooks.retain.pop(before.index if before.__class__ is Port else 0, None) if old.hooks is not None else None
+    held = (
+        old.hooks.retain.pop(before.index if before.__class__ is Port else 0, None) if old.hooks is not None else None
+    )
     if held is not None:
         hooks_of(to.node if to.__class__ is Port else to).retain[to.index if to.__class__ is Port else 0] = held

@@ -48,7 +48,9 @@ class MetaArray(np.ndarray[Any, Any]):
     def fill(self, value: Any) -> None:
         """Nothing to fill."""
 
-    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """The same shape in another dtype."""
         return like(self, dtype)
 
@@ -63,7 +65,9 @@ class MetaArray(np.ndarray[Any, Any]):
             return out[0] if len(out) == 1 else out
         kwargs.pop("where", None)
         if ufunc.signature is not None:
-            return _computed(lambda *zeros: ufunc(*zeros, **kwargs), inputs) if ufunc is not np.matmul else _matmul(inputs)
+            return (
+                _computed(lambda *zeros: ufunc(*zeros, **kwargs), inputs) if ufunc is not np.matmul else _matmul(inputs)
+            )
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
         tiny = ufunc(*(_tiny(x) for x in inputs), **kwargs)
         parts = tuple(empty(shape, t.dtype) for t in (tiny if isinstance(tiny, tuple) else (tiny,)))
@@ -75,7 +79,9 @@ class MetaArray(np.ndarray[Any, Any]):
             return known(*args, **kwargs)
         if func in _VIEWS:
             return func._implementation(*args, **kwargs)
-        return _computed(lambda *a: func(*a[: len(args)], **dict(zip(kwargs, a[len(args) :]))), (*args, *kwargs.values()))
+        return _computed(
+            lambda *a: func(*a[: len(args)], **dict(zip(kwargs, a[len(args) :]))), (*args, *kwargs.values())
+        )
 
 
 def _method_of(name: str) -> Callable[..., Any]:
@@ -120,7 +126,9 @@ def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
     try:
         made: MetaArray = np.ndarray.__new__(MetaArray, shape, dtype, _reserved())
     except TypeError as error:
-        raise RuntimeError(f"meta tensor of {prod(shape) * dtype.itemsize} bytes: more than the address space") from error
+        raise RuntimeError(
+            f"meta tensor of {prod(shape) * dtype.itemsize} bytes: more than the address space"
+        ) from error
     return made
 
 
@@ -209,7 +217,9 @@ def _reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = Non
     return np.ndarray.reshape(empty(a.shape, a.dtype), shape, copy=False)
 
 
-def _empty_like(prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def _empty_like(
+    prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
     if shape is not None:
         return empty(shape, dtype or prototype.dtype)
     return like(prototype, dtype)

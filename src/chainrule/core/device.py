@@ -120,9 +120,7 @@ def _from_parts(type: object, index: object) -> device:
     if not isinstance(index, int):
         raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_kind(index)}")
     if ":" in type:
-        raise RuntimeError(
-            f"type (string) must not include an index because index was passed explicitly: {type}"
-        )
+        raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
     _check_index(index)
     _check_type(type, type)
     return _intern(type, index)

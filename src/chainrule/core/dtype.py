@@ -168,7 +168,9 @@ def _load_bfloat16() -> np.dtype[Any]:
     return array_type
 
 
-NARROW: set[np.dtype[Any]] = {float16.numpy}  # computed with in 32 bits, rounded once at the end; bfloat16 joins when loaded
+NARROW: set[np.dtype[Any]] = {
+    float16.numpy
+}  # computed with in 32 bits, rounded once at the end; bfloat16 joins when loaded
 
 
 def widened(x: Any) -> Any:
@@ -354,9 +356,7 @@ class finfo(_info):
         given = settings.default_dtype if type is None else type
         _check_is_dtype(given, "finfo", "type", 1)
         if given.category < FLOAT:
-            raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'"
-            )
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
         self._dtype = given.to_real()
         self.bits = self._dtype.itemsize * 8
         fraction, exponent = _FRACTION_AND_EXPONENT_BITS[self._dtype]
@@ -384,9 +384,7 @@ class iinfo(_info):
         if type is bool_:
             raise TypeError(f"{type} is not supported by torch.iinfo")
         if type.category != INT:
-            raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
-            )
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         self._dtype = type
         self.bits = type.itemsize * 8
         self.min = -(2 ** (self.bits - 1)) if type.is_signed else 0

@@ -67,7 +67,9 @@ class Family:
         """A cotangent in the shape and dtype of its input."""
         return cast(g, dtype)
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         """Run the op with a batch axis in front of the marked values; None asks for the loop."""
         return None
 
@@ -191,16 +193,26 @@ class Elementwise(Family):
             return g
         return cast(sum_to(g, shape), dtype)
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         ranks = [t.ndim - b if isinstance(t, Tensor) else 0 for t, b in zip(values, batched)]
         if 0 in ranks and len(values) > 1 and isinstance(op, Op):
             values = self._cast_scalars(op, values, batched, ranks)
         rank = max(ranks)
-        return op.call(tuple([front(v, rank) if b and r != rank else v for v, b, r in zip(values, batched, ranks)]), params)
+        return op.call(
+            tuple([front(v, rank) if b and r != rank else v for v, b, r in zip(values, batched, ranks)]), params
+        )
 
-    def _cast_scalars(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], ranks: list[int]) -> tuple[Any, ...]:
+    def _cast_scalars(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], ranks: list[int]
+    ) -> tuple[Any, ...]:
         """A 0-d example yields to the dtype of examples with axes; its batch, which has an axis, would not."""
-        free = [(t, b, r) for n, t, b, r in zip(op.inputs, values, batched, ranks) if t is not None and n not in op.unpromoted]
+        free = [
+            (t, b, r)
+            for n, t, b, r in zip(op.inputs, values, batched, ranks)
+            if t is not None and n not in op.unpromoted
+        ]
         tensors = [(t, r) for t, _, r in free if isinstance(t, Tensor)]
         if all(t.dtype is tensors[0][0].dtype for t, _ in tensors):
             return values
@@ -208,7 +220,9 @@ class Elementwise(Family):
             (t.dtype, "dim" if r else "zero") if isinstance(t, Tensor) else _operand(t) for t, _, r in free
         )
         small = [isinstance(t, Tensor) and b and not r for t, b, r in zip(values, batched, ranks)]
-        return tuple([cast(t, want) if s and n not in op.unpromoted else t for n, t, s in zip(op.inputs, values, small)])
+        return tuple(
+            [cast(t, want) if s and n not in op.unpromoted else t for n, t, s in zip(op.inputs, values, small)]
+        )
 
 
 def is_number(t: Any) -> bool:
@@ -268,7 +282,9 @@ class Reduction(Family):
 
     name = "reduction"
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         if not all(batched) or "dim" not in params:
             return None
         rank = len(shape_of(values[0])) - 1
@@ -298,7 +314,9 @@ class Scan(Family):
 
     name = "scan"
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         rank = len(shape_of(values[0])) - 1
         if not all(batched) or not isinstance(params.get("dim"), int):
             return None
@@ -320,7 +338,9 @@ class ViewFamily(Family):
     name = "view"
     is_view = True
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         (v,) = values
         rank = len(shape_of(v)) - 1
         if rank == 0:
@@ -344,7 +364,9 @@ class ViewFamily(Family):
         shape = known[f"{name}_shape"]
         outline = np.broadcast_to(np.zeros((), np.bool_), shape)
         parts = op.run(np, (outline,), {p: known[p] for p in op.params if p != name})
-        zeros = [call("new_zeros", g, size=p.shape) if isinstance(g, Tensor) else np.zeros(p.shape, g.dtype) for p in parts]
+        zeros = [
+            call("new_zeros", g, size=p.shape) if isinstance(g, Tensor) else np.zeros(p.shape, g.dtype) for p in parts
+        ]
         zeros[picked] = g
         return op.pulls[name].fn(tuple(zeros), *(known[k] for k in keeps))
 
@@ -358,7 +380,9 @@ class Alias(Family):
     name = "alias"
     shares = True
 
-    def vmap(self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]) -> Any:
+    def vmap(
+        self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]
+    ) -> Any:
         return op.call(values, params)
 
 

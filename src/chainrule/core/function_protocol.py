@@ -54,8 +54,6 @@ def retyped(t: Tensor, cls: type) -> Any:
     return made
 
 
-
-
 def _takes_part(kind: type) -> bool:
     """Does this class override functions?"""
     own = getattr(kind, "__torch_function__", None)

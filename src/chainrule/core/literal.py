@@ -12,14 +12,13 @@ import numpy as np
 
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
-from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.tensor import Tensor
 
 __all__ = ["SUPPORTED", "array_of", "cast_number", "check_array"]
 
-SUPPORTED = (
-    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
-)
+SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
 _PLAIN = {float, int, bool, complex}
 _ROWS = {list, tuple}
 

@@ -82,28 +82,28 @@ class Op:
         "forward",
         "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
         "holomorphic",
-        "inputs",  # names of the tensor inputs, in order
         "inplace",  # the op that writes its result into the first input, or None
+        "inputs",  # names of the tensor inputs, in order
         "integers",  # "ib": the fast path takes int64 ("i") and bool ("b") as they are; see autograd.bind
         "keyword_from",  # how many parameters may be given by position
         "linear",  # linear in each differentiable input: the op of a tangent is the tangent of the op
         "meta",  # override of shape and dtype inference, or None
         "name",
-        "nodes",  # node classes made so far, by variant
         "node_name",
         "node_names",  # which inputs are tensors, "TN" -> the node's name, where it is not `node_name`
+        "nodes",  # node classes made so far, by variant
         "numbers",  # names of the inputs that may be Python numbers
         "optional",  # names of the inputs that may be None
-        "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
+        "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
         "params",  # all parameter names in order
         "parse",  # reads unusual arguments of a view (a dtype, one list, names) and calls the op with plain ones
         "promote",  # how input dtypes meet: see core.family.Elementwise
         "pulls",  # input name -> Rule
         "push",  # override of the derived forward-mode rule, or None
         "samples",
-        "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "spelled",  # where the function is public: see core.public
+        "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
         "write",  # override of how the in-place form writes, or None

@@ -143,9 +143,7 @@ def tensor_text(
     return _append_facts(prefix + contents, facts, len(prefix))
 
 
-def _facts_without_values(
-    size: Sequence[int] | None, dtype_name: str | None, default_dtype: str
-) -> list[str]:
+def _facts_without_values(size: Sequence[int] | None, dtype_name: str | None, default_dtype: str) -> list[str]:
     if size is None or dtype_name is None:
         raise ValueError("tensor_text: size and dtype_name are required when array is None")
     return [_size_fact(size), *_dtype_fact(dtype_name, dtype_name == default_dtype)]
@@ -227,9 +225,7 @@ def _brackets(array: Array, cut: tuple[bool, ...], indent: int) -> str:
     return _nest(iter(texts), array.shape, cut, indent, width)
 
 
-def _nest(
-    cells: Iterator[str], shape: tuple[int, ...], cut: tuple[bool, ...], indent: int, width: int
-) -> str:
+def _nest(cells: Iterator[str], shape: tuple[int, ...], cut: tuple[bool, ...], indent: int, width: int) -> str:
     if not shape:
         return next(cells)
     if len(shape) == 1:

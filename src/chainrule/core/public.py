@@ -41,7 +41,9 @@ def alias(fn: Any, *names: str, spelled: str | None = None) -> None:
             spell(name + "_", PUBLIC["m"][fn.op.name + "_"], "mf" if "F" in places else "m")
 
 
-def composite(spelled: str = "fm", name: str | None = None, quick: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composite(
+    spelled: str = "fm", name: str | None = None, quick: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a public function that is made of other ops: gradients, transforms and traces see only those.
 
     `quick` is for functions of one tensor, the first argument: only that one is asked whether it overrides.

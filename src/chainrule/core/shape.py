@@ -94,9 +94,7 @@ def normalize_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
     """A user's `dim` in `range(ndim)`; with `wrap_scalar`, 0 and -1 give 0 where there are no dimensions."""
     span = ndim or _span_of_scalar(dim, wrap_scalar)
     if not -span <= dim < span:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
     return dim if dim >= 0 else dim + span
 
 
@@ -174,8 +172,7 @@ def _broadcast(a: Shape, b: Shape) -> Shape:
 def _refuse_broadcast(a: Shape, b: Shape) -> NoReturn:
     dim = max(d for d, (m, n) in enumerate(zip(a, b)) if m != n and m != 1 and n != 1)
     raise RuntimeError(
-        f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) "
-        f"at non-singleton dimension {dim}"
+        f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton dimension {dim}"
     )
 
 
@@ -198,9 +195,7 @@ def common_shape(*shapes: int | Sequence[int]) -> Size:
 
 def _checked_shape(given: int | Sequence[int]) -> Shape:
     if not isinstance(given, (int, tuple, list)):
-        raise RuntimeError(
-            f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {given}"
-        )
+        raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {given}")
     shape = (given,) if isinstance(given, int) else tuple(given)
     if any(size < 0 for size in shape):
         raise ValueError("Attempting to broadcast a dimension with negative length!")
@@ -248,8 +243,7 @@ def _expanded_size(target: Sequence[int], shape: Shape, dim: int, old: int, *, i
     wanted = target[dim]
     if wanted == -1 and is_new:
         raise RuntimeError(
-            f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, "
-            f"non-existing dimension {dim}"
+            f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {dim}"
         )
     if wanted == -1 or wanted == old:
         return old
@@ -368,9 +362,7 @@ def strides_for(shape: Shape, memory_format: layout.memory_format) -> Shape:
     return _strides_in_order(shape, order)
 
 
-def is_contiguous(
-    shape: Shape, strides: Shape, memory_format: layout.memory_format = layout.contiguous_format
-) -> bool:
+def is_contiguous(shape: Shape, strides: Shape, memory_format: layout.memory_format = layout.contiguous_format) -> bool:
     """Whether the elements follow one another in the format's order; dimensions of size 1 do not matter."""
     if memory_format in _FASTEST_FIRST:
         order = _FASTEST_FIRST[memory_format]
@@ -476,9 +468,7 @@ def narrow_start(start: int, length: int, size: int) -> int:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:
-        raise IndexError(
-            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
-        )
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     first = start if start >= 0 else start + size
     if first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")

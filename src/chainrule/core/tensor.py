@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.device import device as Device
-from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size, make_size
 
 __all__ = ["CPU", "Cut", "Extra", "FOREIGN", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
@@ -74,7 +75,18 @@ class Cut:
 class Extra:
     """What only few tensors have."""
 
-    __slots__ = ("accumulator", "detached", "grad", "grad_dtype", "hooks", "name", "post_hooks", "retained", "tangent", "turned")
+    __slots__ = (
+        "accumulator",
+        "detached",
+        "grad",
+        "grad_dtype",
+        "hooks",
+        "name",
+        "post_hooks",
+        "retained",
+        "tangent",
+        "turned",
+    )
 
     def __init__(self) -> None:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node

@@ -188,9 +188,7 @@ def _sequence(cls: Any, build: Callable[[Iterable[Any]], Any]) -> Node:
 
 
 def _mapping(cls: Any) -> Node:
-    return Node(
-        cls, lambda x: (x.values(), list(x)), lambda values, keys: cls(zip(keys, values)), _mapping_keys
-    )
+    return Node(cls, lambda x: (x.values(), list(x)), lambda values, keys: cls(zip(keys, values)), _mapping_keys)
 
 
 _NAMEDTUPLE = Node(namedtuple, lambda x: (x, type(x)), lambda values, cls: cls(*values), _field_keys)
@@ -300,9 +298,7 @@ def register_constant(cls: type) -> None:
     """Make `cls` a container without leaves, whose objects belong to the spec; they need `==` and `hash`."""
     for method in ("__eq__", "__hash__"):
         if getattr(cls, method) in (None, getattr(object, method)):
-            raise TypeError(
-                f"register_constant(cls) expects `cls` to have a non-default `{method}` implementation."
-            )
+            raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{method}` implementation.")
     register_pytree_node(cls, lambda x: ([], x), lambda _, x: x, flatten_with_keys_fn=lambda x: ([], x))
 
 
@@ -502,9 +498,7 @@ def _flatten_until(tree: PyTree, leaves: list[Any], is_leaf: Callable[[PyTree], 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """The tree that has these leaves and this spec."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(
-            f"Expected `treespec` to be an instance of TreeSpec but got item of type {type(treespec)}."
-        )
+        raise TypeError(f"Expected `treespec` to be an instance of TreeSpec but got item of type {type(treespec)}.")
     return treespec.unflatten(leaves)
 
 
@@ -659,16 +653,12 @@ def _walk(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPat
         yield from _walk((*path, key), child, is_leaf)
 
 
-def tree_flatten_with_path(
-    tree: PyTree, is_leaf: IsLeaf = None
-) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """The leaves with their paths, and the spec."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_map_with_path(
-    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """`tree_map` with a function that takes the path first."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     paths, leaves = [path for path, _ in found], [leaf for _, leaf in found]

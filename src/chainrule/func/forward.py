@@ -16,9 +16,7 @@ from chainrule.func.reverse import lifted
 __all__ = ["jvp", "jvp_of"]
 
 
-def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """`func(*primals)` and the directional derivative along `tangents`."""
     return jvp_of(func, primals, tangents, None, strict, has_aux)
 

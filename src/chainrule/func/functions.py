@@ -207,5 +207,3 @@ def _to_input(g: Any, value: Any, batch: bool) -> Any:
         g = call("sum", g, dim=tuple(range(1, 1 + lead)))
         have = shape_of(g)
     return sum_to(g, want) if len(have) == len(want) else call("expand_as", g, value)
-
-

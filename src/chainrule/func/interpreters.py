@@ -22,8 +22,8 @@ from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.family import call
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
-from chainrule.func.quick import PLANS, quick
 from chainrule.func.leveled import Batched, Wrapped, blank, settled
+from chainrule.func.quick import PLANS, quick
 
 __all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux", "under"]
 
@@ -38,9 +38,7 @@ def under(record: Ambient) -> Iterator[None]:
         put(before)
 
 
-_NO_HOOKS = (
-    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
-)
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 class Level:
@@ -277,7 +275,12 @@ class Vmap:
         return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
     def _inplace(
-        self, op: Inplace, inputs: tuple[Any, ...], values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+        self,
+        op: Inplace,
+        inputs: tuple[Any, ...],
+        values: tuple[Any, ...],
+        batched: tuple[bool, ...],
+        params: dict[str, Any],
     ) -> Any:
         if not batched[0]:
             raise RuntimeError(
@@ -356,7 +359,9 @@ class Trace:
         with under(here().but(stack=self._below)):
             return cls.apply(*args)
 
-    def replay(self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    def replay(
+        self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]
+    ) -> tuple[Any, ...]:
         """The recorded program on `values` in place of `inputs`; the values of `outs`."""
         known: dict[int, Any] = {id(t): v for t, v in zip(inputs, values)}
         for eq in self.equations:

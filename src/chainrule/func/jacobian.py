@@ -38,7 +38,9 @@ def _basis(flat: list[Tensor], total: int, start: int, stop: int) -> list[Any]:
     for t in flat:
         size = numel(tuple(t.shape))
         eye = call("eye", total, dtype=t.dtype, device=t.device) if total else call("zeros", (0, 0), dtype=t.dtype)
-        rows = call("narrow", call("narrow", eye, dim=0, start=start, length=stop - start), dim=1, start=at, length=size)
+        rows = call(
+            "narrow", call("narrow", eye, dim=0, start=start, length=stop - start), dim=1, start=at, length=size
+        )
         parts.append(call("reshape", rows, (stop - start, *t.shape)))
         at += size
     return parts

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from chainrule.core import shape as shapes
 from chainrule.core.ambient import here, put
 from chainrule.core.function_protocol import disabled
-from chainrule.core.printing import batched_text, grad_tracking_text
 from chainrule.core.layout import contiguous_format
-from chainrule.core import shape as shapes
+from chainrule.core.printing import batched_text, grad_tracking_text
 from chainrule.core.shape import Size
 from chainrule.core.tensor import FOREIGN, Tensor
 

@@ -32,9 +32,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 def _check(flat: list[Any], spec: Any, ts: list[Any], given: Any) -> None:
     if given != spec:
-        raise RuntimeError(
-            f"Expected the tangents {given} to have the same argspec as the primals {spec}"
-        )
+        raise RuntimeError(f"Expected the tangents {given} to have the same argspec as the primals {spec}")
     for at, (x, t) in enumerate(zip(flat, ts)):
         for fact in ("shape", "device", "dtype"):
             got, want = getattr(t, fact), getattr(x, fact)

@@ -22,7 +22,10 @@ def functional_call(
     """Call a module with other parameters and buffers in place of its own."""
     given = _merged(parameter_and_buffer_dicts)
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
-    own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    own = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
     if strict:
         _check_strict(own, given)
     swaps = _with_ties(own, given) if tie_weights else {n: t for n, t in given.items() if n in own}
@@ -45,7 +48,9 @@ def _merged(given: Any) -> dict[str, Any]:
         for d in given:
             for name, value in d.items():
                 if name in merged:
-                    raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
+                    raise ValueError(
+                        f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous"
+                    )
                 merged[name] = value
         return merged
     raise ValueError(

@@ -114,9 +114,7 @@ def _check_outputs(outs: list[Any], out: Any, api: str) -> None:
 
 def _with_aux(out: Any, api: str) -> tuple[Any, Any]:
     if not (isinstance(out, tuple) and len(out) == 2):
-        raise RuntimeError(
-            f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return out
 
 

@@ -78,9 +78,7 @@ def _checked_dim(func: Any, in_dims: Dims, x: Any, d: Any) -> Any:
     if d is None:
         return None
     if not isinstance(d, int):
-        raise ValueError(
-            f"{head}Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
-        )
+        raise ValueError(f"{head}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
     if not isinstance(x, Tensor):
         raise ValueError(
             f"{head}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "

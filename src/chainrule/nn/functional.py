@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.core.public import publish
 
-__all__ = publish("n", globals())  # noqa: PLE0604, PLE0605
+__all__ = publish("n", globals())  # noqa: PLE0605
 
 if TYPE_CHECKING:  # the names above are put in by declarations, which type checkers cannot see
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, NARROW, OF_NUMPY, bool_, dtype as DType, finfo, float64, widened
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, NARROW, OF_NUMPY, bool_, finfo, float64, widened
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, elementwise, general, scan
 from chainrule.core.op import Array
 from chainrule.core.public import alias, composite, spell
@@ -180,7 +181,9 @@ def _pull_softplus(g: Any, input: Any, beta: float, threshold: float) -> Any:
 softplus.vjp(input=_pull_softplus)
 
 
-@elementwise(samples=samples(real, one), check=floats_only("log_sigmoid_cpu"), name="logsigmoid", node="LogSigmoid", spelled="n")
+@elementwise(
+    samples=samples(real, one), check=floats_only("log_sigmoid_cpu"), name="logsigmoid", node="LogSigmoid", spelled="n"
+)
 def logsigmoid(xp: Any, input: Array) -> Array:
     """log(sigmoid(x)), exact at both ends."""
     return xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input)))
@@ -237,12 +240,12 @@ def hardswish(xp: Any, input: Array) -> Array:
     return input * xp.minimum(xp.maximum(input + 3, 0), 6) / 6
 
 
-hardswish.vjp(
-    input=lambda g, input: select(input < 3, kept(g * (input * (1 / 3) + 0.5), input > -3), g)
+hardswish.vjp(input=lambda g, input: select(input < 3, kept(g * (input * (1 / 3) + 0.5), input > -3), g))
+
+
+@elementwise(
+    samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("hardshrink_cpu"), promote="native", spelled="fmn"
 )
-
-
-@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("hardshrink_cpu"), promote="native", spelled="fmn")
 def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     """x, but 0 within lambd of 0."""
     return xp.masks.keep(input, ~((input >= -lambd) & (input <= lambd)))
@@ -265,7 +268,9 @@ softshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lamb
 
 
 @elementwise(
-    samples=samples(apart, one, threshold=[0.1], value=[20.0]), check=not_for("threshold_cpu", BOOL, COMPLEX), spelled=""
+    samples=samples(apart, one, threshold=[0.1], value=[20.0]),
+    check=not_for("threshold_cpu", BOOL, COMPLEX),
+    spelled="",
 )
 def threshold(xp: Any, input: Array, threshold: float, value: float) -> Array:
     """x where it is above the threshold, else `value`."""
@@ -276,7 +281,10 @@ threshold.vjp(input=lambda g, input, threshold: kept(g, call("logical_not", inpu
 
 
 @elementwise(
-    samples=samples(nonzero, [((2, 3, 4), (1, 3, 1)), ((3,), (1,))]), name="prelu_kernel", node="PreluKernel", spelled="",
+    samples=samples(nonzero, [((2, 3, 4), (1, 3, 1)), ((3,), (1,))]),
+    name="prelu_kernel",
+    node="PreluKernel",
+    spelled="",
     check=floats_only("prelu_cpu"),
 )
 def _prelu(xp: Any, input: Array, weight: Array) -> Array:
@@ -296,9 +304,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if input.dtype is not weight.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.title} and {weight.dtype.title}")
     if weight.ndim > 1:
-        raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
-        )
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     count = weight.numel()  # type: ignore[attr-defined]
     if count != 1 or weight.ndim:
         channels = 1 if input.ndim < 2 else input.shape[1]
@@ -374,7 +380,10 @@ def _batch_glu(values: Any, batched: Any, size: int, params: dict[str, Any]) -> 
 
 
 @general(
-    samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]), check=floats_only("glu_cpu"), spelled="n", vmap=_batch_glu
+    samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]),
+    check=floats_only("glu_cpu"),
+    spelled="n",
+    vmap=_batch_glu,
 )
 def glu(xp: Any, input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""

@@ -145,8 +145,6 @@ def placed(xp: Any, input: Array, index: Array, *, dim: int, shape: tuple[int, .
 
 
 picked.vjp(
-    input=lambda g, index, input_shape, dim, unique: placed(
-        g, index, dim=dim, shape=tuple(input_shape), unique=unique
-    )
+    input=lambda g, index, input_shape, dim, unique: placed(g, index, dim=dim, shape=tuple(input_shape), unique=unique)
 )
 placed.vjp(input=lambda g, index, dim, unique: picked(g, index, dim=dim, unique=unique))

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, bool_ as _BOOL
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT
+from chainrule.core.dtype import bool_ as _BOOL
 from chainrule.core.family import call, common_dtype, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import alias
@@ -142,6 +143,7 @@ def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
 
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
+
 def _refuse_mode(mode: Any) -> NoReturn:
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
 
@@ -238,9 +240,7 @@ def remainder(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     return xp.remainder(input, other)
 
 
-remainder.vjp(
-    input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="floor")
-)
+remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="floor"))
 
 
 @elementwise(
@@ -297,7 +297,13 @@ _SHORT_CUTS: dict[Any, Any] = {
 @elementwise(
     samples=samples(
         positive,
-        [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (3,)), *(((3, 4), n) for n in (0, 1, 2, 3, -1, 0.5, -0.5, 1.7)), (1.5, (3,))],
+        [
+            ((3, 4), (3, 4)),
+            ((3, 4), (4,)),
+            ((), (3,)),
+            *(((3, 4), n) for n in (0, 1, 2, 3, -1, 0.5, -0.5, 1.7)),
+            (1.5, (3,)),
+        ],
     ),
     check=_check_pow,
     node={"TT": "PowBackward1", "TN": "PowBackward0", "NT": "PowBackward2"},

@@ -29,7 +29,9 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     same_dtype(inputs if is_dimensioned(weight) else inputs[:2], ("self", "end", "weight"))
     if not isinstance(weight, Tensor):
         refuse_overflow(weight, input.dtype)
-    not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)((input, end), params)
+    not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)(
+        (input, end), params
+    )
 
 
 @elementwise(
@@ -99,8 +101,11 @@ addcdiv.vjp(
 
 
 @elementwise(
-    promote="native", samples=samples(real, [((3, 4), (3, 4)), ((3,), ())]),
-    check=not_for("nextafter_cpu", BOOL, INT, COMPLEX), spelled="fmi", node={"": "NextafterBackward0"}
+    promote="native",
+    samples=samples(real, [((3, 4), (3, 4)), ((3,), ())]),
+    check=not_for("nextafter_cpu", BOOL, INT, COMPLEX),
+    spelled="fmi",
+    node={"": "NextafterBackward0"},
 )
 def nextafter(xp: Any, input: Array, other: Array) -> Array:
     """The neighbour of a number in the direction of the other."""

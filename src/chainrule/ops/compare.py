@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, dtype as DType, finfo, iinfo, uint8
+from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, finfo, iinfo, uint8
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
@@ -41,25 +42,33 @@ def ne(xp: Any, input: Array, other: Array | Number) -> Array:
     return xp.not_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("lt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(
+    promote="compare", check=not_for("lt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+)
 def lt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less."""
     return xp.less(input, other)
 
 
-@elementwise(promote="compare", check=not_for("le_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(
+    promote="compare", check=not_for("le_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+)
 def le(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less or equal."""
     return xp.less_equal(input, other)
 
 
-@elementwise(promote="compare", check=not_for("gt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(
+    promote="compare", check=not_for("gt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+)
 def gt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater."""
     return xp.greater(input, other)
 
 
-@elementwise(promote="compare", check=not_for("ge_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(
+    promote="compare", check=not_for("ge_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+)
 def ge(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater or equal."""
     return xp.greater_equal(input, other)
@@ -162,9 +171,7 @@ def _refuse_value(rank: int) -> NoReturn:
 def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, mask, value = inputs
     if mask.dtype is not bool_:
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.dtype)}"
-        )
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.dtype)}")
     if isinstance(value, Tensor):
         if value.ndim:
             _refuse_value(value.ndim)
@@ -209,9 +216,7 @@ def masked_fill(xp: Any, input: Array, mask: Array, value: Array | Number) -> Ar
     return xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input)
 
 
-masked_fill.vjp(
-    input=lambda g, mask: kept(g, call("logical_not", mask)), value=lambda g, mask: kept(g, mask)
-)
+masked_fill.vjp(input=lambda g, mask: kept(g, call("logical_not", mask)), value=lambda g, mask: kept(g, mask))
 
 
 # ------------------------------------------------------------------------------------------------- extremes, bounds
@@ -234,7 +239,12 @@ def _greater(a: Any, b: Any) -> Any:
     return a > b
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("max", "maximum not implemented for complex tensors."), integers="ib", spelled="fm")
+@elementwise(
+    samples=samples(apart, pairs),
+    check=_extreme("max", "maximum not implemented for complex tensors."),
+    integers="ib",
+    spelled="fm",
+)
 def maximum(xp: Any, input: Array, other: Array) -> Array:
     """The larger of two elements; NaN if either is. A tie shares the gradient."""
     return xp.maximum(input, other)
@@ -246,7 +256,12 @@ maximum.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("min", "minimum not implemented for complex tensors."), integers="ib", spelled="fm")
+@elementwise(
+    samples=samples(apart, pairs),
+    check=_extreme("min", "minimum not implemented for complex tensors."),
+    integers="ib",
+    spelled="fm",
+)
 def minimum(xp: Any, input: Array, other: Array) -> Array:
     """The smaller of two elements; NaN if either is. A tie shares the gradient."""
     return xp.minimum(input, other)
@@ -258,7 +273,12 @@ minimum.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("fmax", "fmax not implemented for complex tensors."), integers="ib", spelled="fm")
+@elementwise(
+    samples=samples(apart, pairs),
+    check=_extreme("fmax", "fmax not implemented for complex tensors."),
+    integers="ib",
+    spelled="fm",
+)
 def fmax(xp: Any, input: Array, other: Array) -> Array:
     """The larger of two elements, numbers before NaN. A tie goes to the first."""
     return xp.fmax(input, other)
@@ -270,7 +290,12 @@ fmax.vjp(
 )
 
 
-@elementwise(samples=samples(apart, pairs), check=_extreme("fmin", "fmin not implemented for complex tensors."), integers="ib", spelled="fm")
+@elementwise(
+    samples=samples(apart, pairs),
+    check=_extreme("fmin", "fmin not implemented for complex tensors."),
+    integers="ib",
+    spelled="fm",
+)
 def fmin(xp: Any, input: Array, other: Array) -> Array:
     """The smaller of two elements, numbers before NaN. A tie goes to the first."""
     return xp.fmin(input, other)
@@ -348,9 +373,7 @@ def clamp_min(xp: Any, input: Array, min: Array | Number) -> Array:
     return xp.maximum(input, min)
 
 
-clamp_min.vjp(
-    input=lambda g, input, min: kept(g, input >= min), min=lambda g, input, min: kept(g, input < min)
-)
+clamp_min.vjp(input=lambda g, input, min: kept(g, input >= min), min=lambda g, input, min: kept(g, input < min))
 
 
 @elementwise(
@@ -362,9 +385,7 @@ def clamp_max(xp: Any, input: Array, max: Array | Number) -> Array:
     return xp.minimum(input, max)
 
 
-clamp_max.vjp(
-    input=lambda g, input, max: kept(g, input <= max), max=lambda g, input, max: kept(g, input > max)
-)
+clamp_max.vjp(input=lambda g, input, max: kept(g, input <= max), max=lambda g, input, max: kept(g, input > max))
 
 
 # ---------------------------------------------------------------------------------------- questions about numbers
@@ -389,7 +410,10 @@ def isfinite(xp: Any, input: Array) -> Array:
 
 
 @elementwise(
-    promote="none", samples=samples(real, one), spelled="fm", check=no_complex("isposinf does not support complex inputs."),
+    promote="none",
+    samples=samples(real, one),
+    spelled="fm",
+    check=no_complex("isposinf does not support complex inputs."),
     exact="isposinf does not support non-boolean outputs.",
 )
 def isposinf(xp: Any, input: Array) -> Array:
@@ -398,7 +422,10 @@ def isposinf(xp: Any, input: Array) -> Array:
 
 
 @elementwise(
-    promote="none", samples=samples(real, one), spelled="fm", check=no_complex("isneginf does not support complex inputs."),
+    promote="none",
+    samples=samples(real, one),
+    spelled="fm",
+    check=no_complex("isneginf does not support complex inputs."),
     exact="isneginf does not support non-boolean outputs.",
 )
 def isneginf(xp: Any, input: Array) -> Array:
@@ -441,9 +468,7 @@ def isclose(
 
 
 @composite(spelled="fm")
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether every pair of elements is close."""
     return bool(isclose.public(input, other, rtol, atol, equal_nan).raw.all())
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import FLOAT, OF_NUMPY, float16, float32, float64
-from chainrule.core.family import call, elementwise, general, view
+from chainrule.core.dtype import OF_NUMPY, float16, float32, float64
+from chainrule.core.family import call, elementwise, view
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
-from chainrule.core.samples import real as any_real, samples
+from chainrule.core.samples import real as any_real
+from chainrule.core.samples import samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, zeros_like
 from chainrule.ops.compare import kept
@@ -216,7 +217,14 @@ def imag_of(g: Any) -> Any:
     return imag(g) if isinstance(g, Tensor) else g.imag
 
 
-@elementwise(name="complex", promote="none", spelled="", holomorphic=False, check=_same_parts("complex"), samples=samples(any_real, pairs))
+@elementwise(
+    name="complex",
+    promote="none",
+    spelled="",
+    holomorphic=False,
+    check=_same_parts("complex"),
+    samples=samples(any_real, pairs),
+)
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
     """Complex numbers from real and imaginary parts."""
     out = xp.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
@@ -228,7 +236,9 @@ _complex.vjp(real=lambda g: real_of(g), imag=lambda g: imag_of(g))
 spell("complex", _complex.public, "f")
 
 
-@elementwise(promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs))
+@elementwise(
+    promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs)
+)
 def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""
     out = xp.empty(np.broadcast_shapes(abs.shape, angle.shape), OF_NUMPY[abs.dtype].to_complex().numpy)

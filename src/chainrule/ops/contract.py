@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import NARROW
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.core.dtype import NARROW
 from chainrule.core.family import call, common_dtype, contraction, front, general, sum_to
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
@@ -110,7 +110,12 @@ def _matmul_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 
 
 @contraction(
-    linear=True, exact=SAME_OUT, check=_check_mm, vmap=_matmul_batch, samples=samples(real, [((3, 4), (4, 2))]), spelled="fm"
+    linear=True,
+    exact=SAME_OUT,
+    check=_check_mm,
+    vmap=_matmul_batch,
+    samples=samples(real, [((3, 4), (4, 2))]),
+    spelled="fm",
 )
 def mm(xp: Any, input: Array, mat2: Array) -> Array:
     """Product of two matrices."""
@@ -153,7 +158,9 @@ def _check_bmm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     _refuse_bool(a, "bmm")
 
 
-@contraction(linear=True, exact=SAME_OUT, check=_check_bmm, vmap=_matmul_batch, samples=samples(real, [((2, 3, 4), (2, 4, 2))]))
+@contraction(
+    linear=True, exact=SAME_OUT, check=_check_bmm, vmap=_matmul_batch, samples=samples(real, [((2, 3, 4), (2, 4, 2))])
+)
 def bmm(xp: Any, input: Array, mat2: Array) -> Array:
     """Products of the matrices of two batches, pair by pair."""
     if input.ndim != 3 or mat2.ndim != 3 or input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
@@ -178,9 +185,7 @@ def paired_mm(xp: Any, input: Array, mat2: Array) -> Array:
 
 
 for _batched in (bmm, paired_mm):
-    _batched.vjp(
-        input=lambda g, mat2: paired_mm(g, flipped(mat2)), mat2=lambda g, input: paired_mm(flipped(input), g)
-    )
+    _batched.vjp(input=lambda g, mat2: paired_mm(g, flipped(mat2)), mat2=lambda g, input: paired_mm(flipped(input), g))
 
 
 # ------------------------------------------------------------------------------------------------ vectors
@@ -469,7 +474,9 @@ def _check_addmv(input: Any, a: Any, b: Any) -> None:
     spelled="",
     exact=SAME_OUT,
     check=_check_sum("addmv", (2, 1), "addmv_impl_cpu", _check_addmv_shapes),
-    vmap=_sum_batch(lambda ab, batched, size: _mv_batch(ab, batched, size, {}) if batched[0] or batched[1] else mv(*ab), 1),
+    vmap=_sum_batch(
+        lambda ab, batched, size: _mv_batch(ab, batched, size, {}) if batched[0] or batched[1] else mv(*ab), 1
+    ),
     samples=samples(real, [((3,), (3, 4), (4,)), ((), (3, 4), (4,))], beta=[1, 0.5], alpha=[1, 2]),
 )
 def addmv(xp: Any, input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
@@ -545,7 +552,9 @@ addbmm.vjp(
     exact=SAME_OUT,
     check=_check_sum("baddbmm", (3, 3), "baddbmm", _check_batches),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 3),
-    samples=samples(real, [((2, 3, 2), (2, 3, 4), (2, 4, 2)), ((2,), (2, 3, 4), (2, 4, 2))], beta=[1, 0.5], alpha=[1, 2]),
+    samples=samples(
+        real, [((2, 3, 2), (2, 3, 4), (2, 4, 2)), ((2,), (2, 3, 4), (2, 4, 2))], beta=[1, 0.5], alpha=[1, 2]
+    ),
 )
 def baddbmm(xp: Any, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * input + alpha * (the products of two batches of matrices, pair by pair)."""
@@ -562,7 +571,9 @@ baddbmm.vjp(
 
 def _deprecated(name: str) -> None:
     warnings.warn(
-        f"This overload of {name} is deprecated: give beta and alpha by name, after the tensors.", UserWarning, stacklevel=5
+        f"This overload of {name} is deprecated: give beta and alpha by name, after the tensors.",
+        UserWarning,
+        stacklevel=5,
     )
 
 
@@ -586,7 +597,12 @@ def _public_sum(op_fn: Any) -> None:
         if len(args) != 3 or named:
             args = (*args, *_named_tensors(op_fn.op, args, named))
         (input, a, b), beta, alpha = _read_added(name, args, beta, alpha)
-        if input.__class__ not in PLAIN or beta.__class__ is not int or alpha.__class__ is not int or input.dtype.category < 2:
+        if (
+            input.__class__ not in PLAIN
+            or beta.__class__ is not int
+            or alpha.__class__ is not int
+            or input.dtype.category < 2
+        ):
             input, a, b = _settled(name, input, a, b, beta, alpha)
         return run(input, a, b, beta=beta, alpha=alpha, out=out)
 
@@ -948,9 +964,7 @@ def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            tries = {
-                k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
-            }
+            tries = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
             split[i, j] = min(tries, key=tries.__getitem__)
             cost[i, j] = tries[split[i, j]]
     return split

@@ -6,10 +6,12 @@ import warnings
 from typing import Any, NoReturn
 
 from chainrule.core import dtype as dtypes
-from chainrule.core.device import as_device, device as Device
+from chainrule.core.device import as_device
+from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import cast, elementwise
-from chainrule.core.layout import memory_format as MemoryFormat, preserve_format
+from chainrule.core.layout import memory_format as MemoryFormat
+from chainrule.core.layout import preserve_format
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -24,9 +26,7 @@ __all__: list[str] = []
 def _cast(input: Any, dtype: DType) -> Any:
     if input.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
         if dtype.category >= dtypes.FLOAT:
-            warnings.warn(
-                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8
-            )
+            warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8)
         input = input.real
     return input.astype(dtype.numpy)
 
@@ -187,5 +187,3 @@ def cpu(self: Tensor, memory_format: Any = preserve_format) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
     """The tensor on a CUDA device; there is none."""
     return converted(self, None, "cuda" if device is None else device, memory_format=memory_format)
-
-

@@ -19,8 +19,10 @@ from chainrule.backends import meta
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
-from chainrule.core.device import as_device, device as Device
-from chainrule.core.dtype import OF_NUMPY, dtype as DType
+from chainrule.core.device import as_device
+from chainrule.core.device import device as Device
+from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, strided
@@ -28,7 +30,6 @@ from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import spell
-from chainrule.core.samples import real, samples
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Tensor
 
@@ -130,7 +131,9 @@ def read_size(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
         for at, n in enumerate(size):
             if n.__class__ is not int and not _is_index(n):
                 if size[0] is one:
-                    raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
+                    raise TypeError(
+                        f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}"
+                    )
                 raise TypeError(
                     f"{name}(): argument 'size' failed to unpack the object at pos {at + 1} with error "
                     f'"type must be tuple of ints,but got {type(n).__name__}"'
@@ -150,7 +153,9 @@ def _is_index(n: Any) -> bool:
 
 def _index(n: Any, name: str) -> int:
     if not _is_index(n):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found element of type {type(n).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'size' must be tuple of ints, but found element of type {type(n).__name__}"
+        )
     return int(n.__index__())
 
 
@@ -183,7 +188,9 @@ def _too_big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> RuntimeError:
     )
 
 
-def by_strides(shape: tuple[int, ...], steps: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill: Any = None) -> Any:
+def by_strides(
+    shape: tuple[int, ...], steps: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill: Any = None
+) -> Any:
     """A new array with the given strides, in bytes."""
     if device is META:
         return meta.strided(shape, steps, dtype)
@@ -547,7 +554,9 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 def _strided_raw(size: Any, stride: Any, kind: DType, device: Device) -> Any:
     shape, strides = read_size((size,), "empty_strided"), tuple(int(s) for s in stride)
     if len(shape) != len(strides):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
     for s in strides:
         if s < 0:
             raise RuntimeError(f"negative strides are not supported: got {list(strides)}")
@@ -755,7 +764,9 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
 
 def _end_point(x: Any, name: str) -> Any:
     if isinstance(x, Tensor) and x.ndim:
-        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got end with {x.ndim} dimension(s).")
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got end with {x.ndim} dimension(s)."
+        )
     return _number(x, name)
 
 
@@ -768,7 +779,9 @@ def _line_dtype(name: str, start: Any, end: Any, steps: Any, out: Any, dtype: An
     if dtype is not None:
         kind = dtype_from(dtype, name)
         if is_complex and not kind.is_complex:
-            raise RuntimeError(f"torch.{name}(): inferred dtype {_default_complex()} can't be safely cast to passed dtype {kind}")
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {_default_complex()} can't be safely cast to passed dtype {kind}"
+            )
         return kind
     if out is not None:
         return out.dtype  # type: ignore[no-any-return]
@@ -868,14 +881,18 @@ def _patterned(name: str, fill: Any, doc: str) -> Any:
     def fn(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
         return _alike(op_fn, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
-    def forward(xp: Any, input: Array, *, dtype: DType | None = None, device: Any = None, memory_format: Any = None) -> Array:
+    def forward(
+        xp: Any, input: Array, *, dtype: DType | None = None, device: Any = None, memory_format: Any = None
+    ) -> Array:
         return like_array(input, fill, dtype, device, memory_format)
 
     fn.__name__ = forward.__name__ = name
     fn.__doc__ = forward.__doc__ = doc
     op_fn = _pattern(spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))(forward)
     public = creation()(fn)
-    return _behind(op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None))  # a rule may see a scalar
+    return _behind(
+        op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None)
+    )  # a rule may see a scalar
 
 
 zeros_like = _patterned("zeros_like", 0, "Zeros in the shape of another tensor.")
@@ -894,7 +911,9 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """One value everywhere, in the shape of another tensor."""
     kind = input.dtype if dtype is None else dtype_from(dtype, "full_like")
     value = cast_number(_fill_value(fill_value, "full_like"), kind)[()]
-    return _alike(_full_like, input, value, kind, layout, device, pin_memory, requires_grad, memory_format, fill_value=value)
+    return _alike(
+        _full_like, input, value, kind, layout, device, pin_memory, requires_grad, memory_format, fill_value=value
+    )
 
 
 @_pattern(spelled="", name="new_filled", vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}))  # fmt: skip
@@ -939,7 +958,9 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
     """One value everywhere, in this tensor's dtype and on its device."""
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_full")
     value = cast_number(_fill_value(fill_value, "new_full"), kind)[()]
-    return _renewed("new_full", self, read_size((size,), "new_full"), value, kind, layout, device, pin_memory, requires_grad)
+    return _renewed(
+        "new_full", self, read_size((size,), "new_full"), value, kind, layout, device, pin_memory, requires_grad
+    )
 
 
 @creation("m")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, dtype as DType
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import common_dtype, is_number
 from chainrule.core.tensor import Tensor
 

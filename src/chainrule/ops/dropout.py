@@ -80,7 +80,9 @@ def _declare(name: str, rule: Any, features: bool, doc: str) -> None:
 _declare("dropout", _dropped, False, "Elements left out with probability p, the rest scaled by 1 / (1 - p).")
 _declare("feature_dropout", _dropped, True, "Whole channels left out with probability p.")
 _declare("alpha_dropout", _alpha_dropped, False, "Elements replaced with probability p, mean and variance kept.")
-_declare("feature_alpha_dropout", _alpha_dropped, True, "Whole channels replaced with probability p, mean and variance kept.")
+_declare(
+    "feature_alpha_dropout", _alpha_dropped, True, "Whole channels replaced with probability p, mean and variance kept."
+)
 
 
 @composite("f")

@@ -96,7 +96,9 @@ def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], 
     return _resolved(inputs, output, ranks)
 
 
-def _resolved(inputs: list[list[Any]], output: list[Any] | None, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels]:
+def _resolved(
+    inputs: list[list[Any]], output: list[Any] | None, ranks: tuple[int, ...]
+) -> tuple[tuple[Labels, ...], Labels]:
     if len(inputs) != len(ranks):
         word = "fewer" if len(ranks) < len(inputs) else "more"
         raise RuntimeError(f"einsum(): {word} operands were provided than specified in the equation")

@@ -80,7 +80,9 @@ embedding_op.vjp(
         g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq
     )
 )
-embedding_sum.vjp(input=lambda g, indices, padding, by_freq: embedding_again(g, indices, padding=padding, by_freq=by_freq))
+embedding_sum.vjp(
+    input=lambda g, indices, padding, by_freq: embedding_again(g, indices, padding=padding, by_freq=by_freq)
+)
 embedding_again.vjp(
     input=lambda g, indices, padding, by_freq, input_shape: embedding_sum(
         g, indices, rows=input_shape[0], padding=padding, by_freq=by_freq
@@ -131,7 +133,9 @@ def embedding_bag(
     if padding >= 0:
         kept = fresh(np.flatnonzero(flat.raw != padding))
         flat, bag = (index_select.public(t, 0, kept) for t in (flat, bag))
-        per_sample_weights = None if per_sample_weights is None else index_select.public(per_sample_weights.reshape(-1), 0, kept)  # type: ignore[attr-defined]
+        per_sample_weights = (
+            None if per_sample_weights is None else index_select.public(per_sample_weights.reshape(-1), 0, kept)
+        )  # type: ignore[attr-defined]
     rows = embedding_op.public(weight, flat, -1, scale_grad_by_freq, False)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1).unsqueeze(-1)  # type: ignore[attr-defined]

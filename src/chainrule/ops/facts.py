@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from typing import Any
+from weakref import ref
 
 from chainrule.autograd import api
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
@@ -12,11 +13,11 @@ from chainrule.autograd.node import ANY_DTYPE, Node, Sink, accumulator, hooks_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import here
-from chainrule.core.dtype import FLOAT, dtype as DType
+from chainrule.core.dtype import FLOAT
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.public import method
 from chainrule.core.shape import normalize_dim
-from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
-from weakref import ref
+from chainrule.core.tensor import LEAF, Extra, Port, Tensor
 
 __all__: list[str] = []
 
@@ -100,7 +101,12 @@ def output_nr(self: Tensor) -> int:
 def _grad(t: Tensor) -> Tensor | None:
     """The accumulated gradient of a leaf (or of a tensor whose `retain_grad` was called)."""
     extra = t.extra
-    if (extra is None or not extra.retained) and t.edge is not None and t.edge is not LEAF and t.edge.__class__ is not Sink:
+    if (
+        (extra is None or not extra.retained)
+        and t.edge is not None
+        and t.edge is not LEAF
+        and t.edge.__class__ is not Sink
+    ):
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -291,5 +297,3 @@ def dim(self: Tensor) -> int:
 @method
 def __hash__(self: Tensor) -> int:
     return id(self)
-
-

@@ -12,11 +12,11 @@ from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
 from chainrule.core.ambient import LISTENING
+from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
 from chainrule.core.public import method, spell
-from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import PLAIN, Tensor
@@ -100,7 +100,13 @@ def _copy_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return copy.public(x, front(source, len(shape_of(x)) - 1) if batched[1] else source)
 
 
-@general(spelled="", node={"TT": "CopyBackwards"}, write=_write_copy, vmap=_copy_batched, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,)), ((3,), ())]))
+@general(
+    spelled="",
+    node={"TT": "CopyBackwards"},
+    write=_write_copy,
+    vmap=_copy_batched,
+    samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,)), ((3,), ())]),
+)
 def copy(xp: Any, input: Array, src: Array, *, non_blocking: bool = False) -> Array:
     """The values of `src` in the shape and dtype of `input`."""
     result = xp.empty_like(input)
@@ -134,7 +140,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def _filling(dtype: np.dtype[Any], value: Any) -> Any:
     if isinstance(value, (np.ndarray, Tensor)):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return value
     return cast_number(value.item() if isinstance(value, np.generic) else value, OF_NUMPY[dtype])
 
@@ -175,7 +183,13 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return door(FILL, (input, value), {})  # type: ignore[no-any-return]
 
 
-@elementwise(promote="none", spelled="", linear=True, write=lambda xp, inputs, params: inputs[0].raw.fill(0), samples=samples(real, [((3, 4),), ((),)]))
+@elementwise(
+    promote="none",
+    spelled="",
+    linear=True,
+    write=lambda xp, inputs, params: inputs[0].raw.fill(0),
+    samples=samples(real, [((3, 4),), ((),)]),
+)
 def zero(xp: Any, input: Array) -> Array:
     """Zeros."""
     return xp.zeros_like(input)

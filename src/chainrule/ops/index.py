@@ -30,7 +30,9 @@ __all__ = [
 
 _rows = Drawn(integers(3), 2, 4)
 _spots = np.array([2, 0])
-_apart_rows = np.array([[0, 1, 2, 0], [1, 2, 0, 2]])  # where nothing is written twice the order of writing does not matter
+_apart_rows = np.array(
+    [[0, 1, 2, 0], [1, 2, 0, 2]]
+)  # where nothing is written twice the order of writing does not matter
 
 
 def zeros_of(g: Any, shape: tuple[int, ...]) -> Any:
@@ -114,7 +116,9 @@ def _take_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     if not batched[0]:
         return take.public(x, index)
     index = _widened((index,), batched[1:], size)[0]
-    return call("reshape", call("gather", _flat_rows(x, size), 1, _counted(_flat_rows(index, size), x)), shape=shape_of(index))
+    return call(
+        "reshape", call("gather", _flat_rows(x, size), 1, _counted(_flat_rows(index, size), x)), shape=shape_of(index)
+    )
 
 
 def _flat_rows(x: Any, size: int) -> Any:
@@ -358,7 +362,9 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
     for name, pull in (("input", _fold_to_input), (source, _fold_to_source)):
         scope = {"pull": pull, "Along": _Along}
         head = f"lambda g, input, dim, index, {source}, reduce, include_self, out"
-        texts[name] = eval(f"{head}: pull(g, Along(dim, index, {slices}), input, {source}, reduce, include_self, out)", scope)
+        texts[name] = eval(
+            f"{head}: pull(g, Along(dim, index, {slices}), input, {source}, reduce, include_self, out)", scope
+        )
     return texts
 
 

@@ -36,14 +36,18 @@ def _refuse(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
 
 
 def _is_size(x: Any) -> bool:
-    return x.__class__ is int or (not isinstance(x, bool) and hasattr(type(x), "__index__") and not getattr(x, "shape", ()))
+    return x.__class__ is int or (
+        not isinstance(x, bool) and hasattr(type(x), "__index__") and not getattr(x, "shape", ())
+    )
 
 
 def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_tensor: bool) -> Tensor:
     """A tensor as `Tensor(*args)` makes it; `any_tensor` says whether a tensor of another dtype is accepted as it is."""
     device = named.pop("device", None)
     if device is not None and as_device(device).type != "cpu":
-        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {as_device(device).type} was passed")
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {as_device(device).type} was passed"
+        )
     if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
         raise RuntimeError(
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use torch.tensor(...) "
@@ -134,7 +138,9 @@ def set_default_tensor_type(t: Any, /) -> None:
         package, _, name = t.rpartition(".")
         found = PUBLIC["f"].get(name)
         if package != "torch" or not isinstance(found, TypedTensor):
-            raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
+            raise TypeError(
+                f"invalid type object: only floating-point types are supported as the default type, got {t}"
+            )
         t = found
     if t is Tensor:
         return

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends import meta
-from chainrule.core.dtype import NARROW, OF_NUMPY, dtype as DType
+from chainrule.core.dtype import NARROW, OF_NUMPY
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, cast, dtype_of, general, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
@@ -464,7 +465,10 @@ cholesky_solve.vjp(
 
 
 @general(
-    name="cholesky_inverse", holomorphic=False, vmap=whole_batch("cholesky_inverse"), samples=samples(_triangle, _squares)
+    name="cholesky_inverse",
+    holomorphic=False,
+    vmap=whole_batch("cholesky_inverse"),
+    samples=samples(_triangle, _squares),
 )
 def cholesky_inverse(xp: Any, input: Array, upper: bool = False) -> Array:
     """The inverse of A, from its Cholesky factor."""
@@ -521,7 +525,9 @@ def _triangles(packed: Any) -> tuple[Any, Any]:
     k = min(rows, columns)
     lower, upper = _tril(packed[..., :, :k], -1), _triu(packed[..., :k, :])
     ones = np.eye(rows, k)
-    return lower + (fresh(ones.astype(packed.dtype.numpy)) if isinstance(packed, Tensor) else ones.astype(packed.dtype)), upper
+    return lower + (
+        fresh(ones.astype(packed.dtype.numpy)) if isinstance(packed, Tensor) else ones.astype(packed.dtype)
+    ), upper
 
 
 def _unit_solve(lower: Any, b: Any) -> Any:
@@ -557,9 +563,7 @@ def _lu_factor_pull(g: Any, LU: Any, pivots: Any) -> Any:
     rows, columns = LU.shape[-2:]
     k = min(rows, columns)
     lower, upper = _triangles(LU)
-    return lu_pull(
-        _tril(g[..., :, :k], -1), _triu(g[..., :k, :]), lower, upper, _permutation(pivots, rows, LU)
-    )
+    return lu_pull(_tril(g[..., :, :k], -1), _triu(g[..., :k, :]), lower, upper, _permutation(pivots, rows, LU))
 
 
 lu_factor_ex.vjp(A=lambda g, LU, pivots: _lu_factor_pull(g, LU, pivots))
@@ -599,9 +603,7 @@ _public(lu, "lu")
 def lu_unpack(xp: Any, LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> Array:
     """P, L and U, from what `lu_factor` gives."""
     if LU_pivots.dtype != np.int32:
-        raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype."
-        )
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
     order, lower, upper = run(xp.linalg.lu_unpack, LU_data, LU_pivots)
     none = xp.empty(0, LU_data.dtype)
     return order if unpack_pivots else none, *((lower, upper) if unpack_data else (none, none))
@@ -831,7 +833,11 @@ def _svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = N
         found = (u, s, adjoint(vh))
     else:
         rows, columns = input.shape[-2:]
-        found = (input.new_zeros((*input.shape[:-2], rows, rows)), svdvals(input), input.new_zeros((*input.shape[:-2], columns, columns)))
+        found = (
+            input.new_zeros((*input.shape[:-2], rows, rows)),
+            svdvals(input),
+            input.new_zeros((*input.shape[:-2], columns, columns)),
+        )
     return into("svd", _named("svd", ("U", "S", "V"), found), out, (input,))
 
 
@@ -1088,7 +1094,9 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     if len(given) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(given)}")
     if any(x.dtype is not given[0].dtype for x in given):
-        raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but got {[str(x.dtype) for x in given]}")
+        raise RuntimeError(
+            f"multi_dot(): all tensors must have be the same dtype but got {[str(x.dtype) for x in given]}"
+        )
     shape, chain = _as_matrices(given)
     for i in range(len(chain) - 1):
         if chain[i].shape[-1] != chain[i + 1].shape[0]:
@@ -1141,10 +1149,14 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
     rest = tuple(A.shape[B.ndim :])
     n = B.shape.numel()
     if prod(rest) != n:
-        raise RuntimeError(
-            f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {prod(rest)} != {n}"
-        ) if prod(A.shape) == n * n else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
+        raise (
+            RuntimeError(
+                f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+                f"but got {prod(rest)} != {n}"
+            )
+            if prod(A.shape) == n * n
+            else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
+        )
     return into("tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B))  # type: ignore[no-any-return]
 
 
@@ -1200,7 +1212,9 @@ def matrix_norm(
     """A norm of matrices: "fro", "nuc", or one of inf, 1, 2 and their negatives."""
     rows, columns = _two_dims(A, dim)
     if A.dtype.category < 2:
-        raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.title}")
+        raise RuntimeError(
+            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.title}"
+        )
     return into("linalg_matrix_norm", _matrix_norm(A, ord, rows, columns, keepdim, dtype), out, (A,))  # type: ignore[no-any-return]
 
 
@@ -1345,7 +1359,12 @@ def _renorm_factor(norms: Any, maxnorm: Any) -> Any:
     return call("where", norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
 
-@general(spelled="fmi", holomorphic=False, check=_check_renorm, samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]))
+@general(
+    spelled="fmi",
+    holomorphic=False,
+    check=_check_renorm,
+    samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]),
+)
 def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
     """Slices along an axis, scaled down to a p-norm of at most `maxnorm`."""
     maxnorm = float(_plain(maxnorm))

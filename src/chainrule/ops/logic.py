@@ -34,7 +34,12 @@ def bitwise_xor(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     return xp.bitwise_xor(input, other)
 
 
-@elementwise(samples=samples(few, [((3, 4),), ((),)]), integers="ib", check=not_for("bitwise_not_cpu", FLOAT, COMPLEX), exact=EXACT)
+@elementwise(
+    samples=samples(few, [((3, 4),), ((),)]),
+    integers="ib",
+    check=not_for("bitwise_not_cpu", FLOAT, COMPLEX),
+    exact=EXACT,
+)
 def bitwise_not(xp: Any, input: Array) -> Array:
     """All bits turned over; for bool, the opposite."""
     return xp.invert(input)

@@ -276,9 +276,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     ) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"avg_pool{rank}d_out_frame\" not implemented for 'Bool'")
-        return xp.pool.avg_pool(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
+        return xp.pool.avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def adjoint(
         xp: Any,
@@ -291,9 +289,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Array:
-        return xp.pool.avg_pool_adjoint(
-            grad, space, kernel_size, stride, padding, count_include_pad, divisor_override
-        )
+        return xp.pool.avg_pool_adjoint(grad, space, kernel_size, stride, padding, count_include_pad, divisor_override)
 
     forward.__doc__ = "The mean of each window."
     adjoint.__doc__ = f"The adjoint of `avg_pool{rank}d`."

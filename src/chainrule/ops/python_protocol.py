@@ -50,7 +50,9 @@ def _refuse_batched(what: str) -> NoReturn:
 
 def _refuse_meta(what: str) -> NoReturn:
     if what == "numpy":
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        raise TypeError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
     if what == "tolist":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     raise RuntimeError("Tensor.item() cannot be called on meta tensors")
@@ -202,7 +204,9 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
 
 
 @method
-def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+def __dlpack__(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
     if self.requires_grad:  # type: ignore[attr-defined]
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None and stream != -1:

@@ -15,11 +15,13 @@ import numpy as np
 from chainrule.autograd.door import Inplace, apply, door
 from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import random as kernels
-from chainrule.backends.meta import empty as meta_empty, is_meta
+from chainrule.backends.meta import empty as meta_empty
+from chainrule.backends.meta import is_meta
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING
-from chainrule.core.device import as_device, device as Device
+from chainrule.core.device import as_device
+from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Random, call, shape_of, sum_to
 from chainrule.core.op import Array, Number
@@ -171,7 +173,9 @@ def drawn(kind: str, size: tuple[int, ...], dtype: DType, device: Device, args: 
     """The same, as a tensor; interpreters are asked where there are any."""
     if LISTENING:
         return apply(  # type: ignore[no-any-return]
-            draw.op, (), {"kind": kind, "size": size, "dtype": dtype, "device": device, "args": args, "generator": generator}
+            draw.op,
+            (),
+            {"kind": kind, "size": size, "dtype": dtype, "device": device, "args": args, "generator": generator},
         )
     return made(_numbers(kind, size, dtype, device, args, generator))
 
@@ -341,7 +345,9 @@ def _in_place(name: str, kind: str, node: str, doc: str, *names: str) -> Inplace
         return result
 
     forward.__doc__ = doc
-    op_fn = random(forward, name=name, spelled="", node={"T": node}, write=write, vmap=_in_place_batched(lambda: forms[0]))
+    op_fn = random(
+        forward, name=name, spelled="", node={"T": node}, write=write, vmap=_in_place_batched(lambda: forms[0])
+    )
     op_fn.vjp(input=lambda g: call("zeros_like", g))
     form = Inplace(op_fn.op)
     op_fn.op.inplace = form
@@ -388,9 +394,22 @@ def _plain(value: Any, name: str, key: str) -> Any:
 
 
 REQUIRED = object()
-_method("uniform", "uniform", "UniformBackward0", "Overwrite with uniform numbers in [from, to).", **{"from": 0.0, "to": 1.0})
+_method(
+    "uniform",
+    "uniform",
+    "UniformBackward0",
+    "Overwrite with uniform numbers in [from, to).",
+    **{"from": 0.0, "to": 1.0},
+)
 _method("normal", "normal", "NormalBackward0", "Overwrite with normal numbers.", mean=0.0, std=1.0)
-_method("log_normal", "log_normal", "LogNormalBackward0", "Overwrite with exponentials of normal numbers.", mean=1.0, std=2.0)
+_method(
+    "log_normal",
+    "log_normal",
+    "LogNormalBackward0",
+    "Overwrite with exponentials of normal numbers.",
+    mean=1.0,
+    std=2.0,
+)
 _method("cauchy", "cauchy", "CauchyBackward0", "Overwrite with Cauchy numbers.", median=0.0, sigma=1.0)
 _method("exponential", "exponential", "ExponentialBackward0", "Overwrite with exponential numbers.", lambd=1.0)
 _method("geometric", "geometric", "GeometricBackward0", "Overwrite with counts of trials up to a success.", p=REQUIRED)
@@ -427,7 +446,9 @@ def _each_batched(op_of: Any) -> Any:
         if params.pop("randomness", None) == "same":
             raise RuntimeError(_SAME_BATCHED)
         wide = [
-            v if b or not isinstance(v, Tensor) else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
+            v
+            if b or not isinstance(v, Tensor)
+            else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
             for v, b in zip(values, batched)
         ]
         return op_of().op.call(tuple(wide), params)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.dtype import NARROW, OF_NUMPY, dtype as DType
+from chainrule.core.dtype import NARROW, OF_NUMPY
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
@@ -99,9 +100,7 @@ def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype
         return restore_dtype(total / x.dtype.type(count(input.shape, dim)), want)
 
 
-mean.vjp(
-    input=lambda g, input_shape, dim: unfolded(as_scalar(g) / (count(input_shape, dim) or 1), input_shape, dim)
-)
+mean.vjp(input=lambda g, input_shape, dim: unfolded(as_scalar(g) / (count(input_shape, dim) or 1), input_shape, dim))
 
 
 def _check_nansum(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -123,7 +122,13 @@ nansum.vjp(input=lambda g, input, input_shape, dim: unfolded(g, input_shape, dim
 
 @composite()
 def nanmean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None, **aliased: Any
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+    **aliased: Any,
 ) -> Tensor:
     """Mean of what is not NaN."""
     dim, keepdim = aliased.pop("axis", dim), aliased.pop("keepdims", keepdim)
@@ -149,7 +154,9 @@ def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Product over one axis, or over all."""
     if dim is not None and not isinstance(dim, int):
-        raise TypeError(f"prod() received an invalid combination of arguments: dim must be int, not {type(dim).__name__}")
+        raise TypeError(
+            f"prod() received an invalid combination of arguments: dim must be int, not {type(dim).__name__}"
+        )
     return fold("prod", _multiply, input, dim, keepdim, dtype)
 
 
@@ -283,7 +290,11 @@ def _max_all_batch(fold_name: str) -> Any:
 
 
 @reduction(
-    node={"T": "MaxBackward1"}, check=refuse("max_all"), spelled="", vmap=_max_all_batch("amax"), samples=samples(apart, one)
+    node={"T": "MaxBackward1"},
+    check=refuse("max_all"),
+    spelled="",
+    vmap=_max_all_batch("amax"),
+    samples=samples(apart, one),
 )
 def max_all(xp: Any, input: Array) -> Array:
     """The largest value."""
@@ -291,7 +302,11 @@ def max_all(xp: Any, input: Array) -> Array:
 
 
 @reduction(
-    node={"T": "MinBackward1"}, check=refuse("min_all"), spelled="", vmap=_max_all_batch("amin"), samples=samples(apart, one)
+    node={"T": "MinBackward1"},
+    check=refuse("min_all"),
+    spelled="",
+    vmap=_max_all_batch("amin"),
+    samples=samples(apart, one),
 )
 def min_all(xp: Any, input: Array) -> Array:
     """The smallest value."""
@@ -334,7 +349,12 @@ def pulled_to(g: Any, indices: Any, input_shape: Any, dim: int, keepdim: bool) -
 
 
 @reduction(
-    name="max", outs=("values", "indices"), exact=SAME_OUT, check=refuse("max"), spelled="", samples=samples(apart, one, **_one_axis)
+    name="max",
+    outs=("values", "indices"),
+    exact=SAME_OUT,
+    check=refuse("max"),
+    spelled="",
+    samples=samples(apart, one, **_one_axis),
 )
 def max_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
     """The largest values along an axis, and where they are."""
@@ -342,7 +362,12 @@ def max_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
 
 
 @reduction(
-    name="min", outs=("values", "indices"), exact=SAME_OUT, check=refuse("min"), spelled="", samples=samples(apart, one, **_one_axis)
+    name="min",
+    outs=("values", "indices"),
+    exact=SAME_OUT,
+    check=refuse("min"),
+    spelled="",
+    samples=samples(apart, one, **_one_axis),
 )
 def min_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
     """The smallest values along an axis, and where they are."""
@@ -350,9 +375,7 @@ def min_along(xp: Any, input: Array, dim: int, keepdim: bool = False) -> Array:
 
 
 for _fold in (max_along, min_along):
-    _fold.vjp(
-        input=lambda g, indices, input_shape, dim, keepdim: pulled_to(g, indices, input_shape, dim, keepdim)
-    )
+    _fold.vjp(input=lambda g, indices, input_shape, dim, keepdim: pulled_to(g, indices, input_shape, dim, keepdim))
 
 
 def _either(whole: Any, along: Any, pairwise: str, input: Any, *given: Any, out: Any = None, **named: Any) -> Any:
@@ -365,7 +388,11 @@ def _either(whole: Any, along: Any, pairwise: str, input: Any, *given: Any, out:
     if first is None and not given and not named:
         return whole.public(input, out=out)
     if isinstance(first, Tensor):
-        return call(pairwise, input, *given, **named, out=out) if out is not None else call(pairwise, input, *given, **named)
+        return (
+            call(pairwise, input, *given, **named, out=out)
+            if out is not None
+            else call(pairwise, input, *given, **named)
+        )
     if not isinstance(first, int):
         raise TypeError(
             f"{name}() received an invalid combination of arguments: dim must be int, not {type(first).__name__}"
@@ -484,8 +511,9 @@ def logsumexp(xp: Any, input: Array, dim: Any, keepdim: bool = False) -> Array:
 
 
 logsumexp.vjp(
-    input=lambda g, input, out, input_shape, dim: restored(g, tuple(input_shape), dim)
-    * call("exp", input - restored(out, tuple(input_shape), dim))
+    input=lambda g, input, out, input_shape, dim: (
+        restored(g, tuple(input_shape), dim) * call("exp", input - restored(out, tuple(input_shape), dim))
+    )
 )
 
 
@@ -505,9 +533,7 @@ def _check_vector_norm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def _check_order(order: Any) -> None:
     if not isinstance(order, (int, float)):
-        raise TypeError(
-            f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(order).__name__}"
-        )
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(order).__name__}")
 
 
 def _check_norm_dtype(name: str, dtype: DType, given: DType) -> None:
@@ -515,9 +541,7 @@ def _check_norm_dtype(name: str, dtype: DType, given: DType) -> None:
         raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {given.title}")
     if dtype.is_complex != given.is_complex:
         kind = "complex" if dtype.is_complex else "real"
-        raise RuntimeError(
-            f"{name}: dtype should be {kind} for {kind} inputs, but got {given.title}"
-        )
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {given.title}")
     if given.itemsize < dtype.itemsize:
         raise RuntimeError(
             f"{name}: the dtype of the input ({dtype.title}) should be convertible without narrowing to the specified "

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from chainrule.core.dtype import BOOL, COMPLEX, INT
-from chainrule.core.family import call, elementwise
+from chainrule.core.family import elementwise
 from chainrule.core.op import Array
 from chainrule.core.public import alias
 from chainrule.core.samples import apart, samples
-from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import one, zeros_like
 from chainrule.ops.domains import EXACT, both, no_complex, not_for
 

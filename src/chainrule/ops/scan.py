@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import NARROW, dtype as DType
+from chainrule.core.dtype import NARROW
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, scan
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import lined_up, picked, placed, rank_of, restore_dtype, sum_dtype
+from chainrule.ops.along import lined_up, placed, rank_of, restore_dtype, sum_dtype
 from chainrule.ops.writing import into
 
 __all__ = [
@@ -97,8 +98,8 @@ def running_product(xp: Any, input: Array, *, dim: int, by: int) -> Array:
 
 
 running_product.vjp(
-    input=lambda g, input, out, dim, by: out * recurrence(
-        moved(g, dim=dim, by=-by), moved(input, dim=dim, by=-by), dim=dim, by=-by
+    input=lambda g, input, out, dim, by: (
+        out * recurrence(moved(g, dim=dim, by=-by), moved(input, dim=dim, by=-by), dim=dim, by=-by)
     )
 )
 
@@ -237,7 +238,13 @@ def _check_diff(input: Tensor, n: int, dim: int, extras: tuple[Any, ...]) -> Non
 
 @composite()
 def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """The n-th differences of neighbours along an axis."""
     _check_diff(input, n, dim, (prepend, append))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
-
-import numpy as np
 
 from chainrule.autograd.door import refuse_overlap
 from chainrule.core.dtype import BOOL, COMPLEX, bool_
 from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import alias, composite
-from chainrule.core.samples import nonzero, real, samples
+from chainrule.core.samples import nonzero, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, no_derivative, one, two, zeros_like
 from chainrule.ops.compare import kept

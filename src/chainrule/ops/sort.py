@@ -37,7 +37,12 @@ def _check_sort(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
 
 
-@scan(outs=("values", "indices"), exact=SAME_OUT, check=_check_sort, samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
+@scan(
+    outs=("values", "indices"),
+    exact=SAME_OUT,
+    check=_check_sort,
+    samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]),
+)
 def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The values in order along an axis, and where each came from."""
     return xp.sorting.sort(input, normalize_dim(dim, input.ndim), bool(descending))
@@ -65,7 +70,12 @@ def _check_topk(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError("topk does not support bool dtypes on CPU")
 
 
-@scan(outs=("values", "indices"), exact=SAME_OUT, check=_check_topk, samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1]))
+@scan(
+    outs=("values", "indices"),
+    exact=SAME_OUT,
+    check=_check_topk,
+    samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1]),
+)
 def topk(xp: Any, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Array:
     """The k largest (or smallest) values along an axis, and where they are."""
     return xp.sorting.topk(input, int(k), normalize_dim(dim, input.ndim), bool(largest), bool(sorted))
@@ -116,9 +126,7 @@ def mode(xp: Any, input: Array, dim: int = -1, keepdim: bool = False) -> Array:
 
 
 for _choice in (kthvalue, mode):
-    _choice.vjp(
-        input=lambda g, indices, input_shape, dim, keepdim: pulled_to(g, indices, input_shape, dim, keepdim)
-    )
+    _choice.vjp(input=lambda g, indices, input_shape, dim, keepdim: pulled_to(g, indices, input_shape, dim, keepdim))
 
 
 # ---------------------------------------------------------------------------------------------------- distinct values
@@ -158,7 +166,11 @@ def _asked(results: Any, return_inverse: bool, return_counts: bool) -> Any:
 
 @composite()
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct values (or slices along `dim`), in order whether `sorted` asks for it or not."""
     return _asked(_unique(input, dim=dim), return_inverse, return_counts)
@@ -213,9 +225,9 @@ def _bucketize(xp: Any, input: Array | Number, boundaries: Array, *, out_int32: 
 
 
 @composite(spelled="f")
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
     """The bucket of each element between ordered boundaries."""
     result = _bucketize.public(input, boundaries, out_int32=out_int32, right=right)
     return into("bucketize", result, out, (input, boundaries))  # type: ignore[no-any-return]
-
-

@@ -264,9 +264,7 @@ def _no_order_derivative(g: Any) -> Any:
 zeta.vjp(input=_no_order_derivative, other=lambda g, input, other: g * (-input * zeta(input + 1, other)))
 
 
-@elementwise(
-    samples=samples(probability, one, eps=[None, 0.2]), promote="float", check=_real("logit"), spelled="fmiFs"
-)
+@elementwise(samples=samples(probability, one, eps=[None, 0.2]), promote="float", check=_real("logit"), spelled="fmiFs")
 def logit(xp: Any, input: Array, eps: float | None = None) -> Array:
     """log(x / (1 - x)), x first moved into [eps, 1 - eps]."""
     return xp.special.logit(input, eps)

@@ -138,8 +138,9 @@ var_mean_op.vjp(
     input=lambda g, input, dim, correction: var_pull(g[0], input, dim, correction) + _mean_pull(g[1], input, dim)
 )
 std_mean_op.vjp(
-    input=lambda g, input, std, dim, correction: var_pull(_root(g[0], std), input, dim, correction)
-    + _mean_pull(g[1], input, dim)
+    input=lambda g, input, std, dim, correction: (
+        var_pull(_root(g[0], std), input, dim, correction) + _mean_pull(g[1], input, dim)
+    )
 )
 for _pair in (var_mean_op, std_mean_op):
     RETURN_TYPES[_pair.op.name, _pair.op.outs] = lambda *values: values
@@ -267,7 +268,7 @@ def _read_median(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> dic
             named[own] = named.pop(numpy_name)
     given = {**dict(zip(("dim", "keepdim"), args)), **named}
     if len(args) > 2 or set(given) - {"dim", "keepdim"} or (given and "dim" not in given):
-        raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
     return given
 
 
@@ -352,7 +353,9 @@ def _quantile(
     flat = input.reshape((-1,)) if axis is None or not rank else input.movedim(axis, -1)
     ordered = flat.sort(-1)[0]
     quantiles = q.reshape((-1,))
-    values = _between(ordered, _ranks(ordered, quantiles.expand((*ordered.shape[:-1], quantiles.shape[0])), ignore_nan), interpolation)
+    values = _between(
+        ordered, _ranks(ordered, quantiles.expand((*ordered.shape[:-1], quantiles.shape[0])), ignore_nan), interpolation
+    )
     if keepdim and rank:
         values = values.reshape((1,) * rank + (-1,)) if axis is None else values.unsqueeze(axis)
     if out is not None and out.dtype is not input.dtype:
@@ -362,7 +365,13 @@ def _quantile(
 
 @composite()
 def quantile(
-    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
 ) -> Tensor:
     """The q-th quantiles along an axis, or of everything; NaN wherever there is a NaN."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)  # type: ignore[no-any-return]
@@ -370,7 +379,13 @@ def quantile(
 
 @composite()
 def nanquantile(
-    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
 ) -> Tensor:
     """The q-th quantiles of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)  # type: ignore[no-any-return]
@@ -471,7 +486,9 @@ def _histogram_type() -> Any:
 def _check_weights(name: str, w: Tensor, observations: int) -> None:
     integral = name == "fweights"
     if w.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
+        )
     if (w.dtype.category == 1) is not integral:
         kind = "integral" if integral else "floating point"
         raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype.title} dtype")
@@ -505,8 +522,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = observations if weights is None else weights.sum()
     middle = x.sum(1) / total if weights is None else (x * weights).sum(1) / total
-    left = total - correction if weights is None or aweights is None or correction == 0 else (
-        total - correction * (weights * aweights).sum() / total
+    left = (
+        total - correction
+        if weights is None or aweights is None or correction == 0
+        else (total - correction * (weights * aweights).sum() / total)
     )
     x = x - middle.unsqueeze(1)
     right = (x if weights is None else x * weights).t()

@@ -201,7 +201,9 @@ _pairs = np.array([[0, 1, 1], [1, 0, 1]])
         samples(real, [((2, 3, 2), _pairs, (3, 3)), ((2, 3, 2), _pairs, ())], dims=[(0, 2)], accumulate=[False, True]),
     ),
 )  # fmt: skip
-def index_put(xp: Any, input: Array, indices: Array, values: Array, *, dims: tuple[int, ...], accumulate: bool) -> Array:
+def index_put(
+    xp: Any, input: Array, indices: Array, values: Array, *, dims: tuple[int, ...], accumulate: bool
+) -> Array:
     """The input with values written (or added, counting repeats) at positions along some axes."""
     key = _at(indices, dims)
     _check_values(input, key, values)
@@ -501,7 +503,9 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     if reader.found:
         indices, dims = read_indices(reader.found)
         source = value if isinstance(value, Tensor) else _as_tensor(value, self)
-        _put_in_place(reader.x, indices, _without_lead(source, _put_rank(reader.x, indices, dims)), dims=dims, accumulate=False)
+        _put_in_place(
+            reader.x, indices, _without_lead(source, _put_rank(reader.x, indices, dims)), dims=dims, accumulate=False
+        )
     elif isinstance(value, Tensor):
         _copy_to(reader.x, value)
     else:
@@ -587,7 +591,9 @@ def _without_lead(value: Tensor, rank: int) -> Tensor:
 
 def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            f"index_put_(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     reader = _Reader(input, 0)
     if len(indices) > reader.rank:
         raise IndexError(f"too many indices for tensor of dimension {reader.rank} (got {len(indices)})")

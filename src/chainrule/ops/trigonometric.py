@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import COMPLEX
-from chainrule.core.family import call, elementwise
+from chainrule.core.family import elementwise
 from chainrule.core.op import Array
 from chainrule.core.public import alias
-from chainrule.core.samples import Drawn, nonzero, positive, real, samples, unit
+from chainrule.core.samples import nonzero, positive, real, samples, unit
 from chainrule.ops.arithmetic import is_complex, one, sqrt
 from chainrule.ops.compare import kept
 from chainrule.ops.domains import no_complex, not_for

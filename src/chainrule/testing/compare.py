@@ -156,9 +156,7 @@ def _given(o: _Options, kinds: list[dtypes.dtype]) -> tuple[float, float]:
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def _check_scalar(
-    actual: Any, expected: Any, rtol: float, atol: float, o: _Options, at: tuple[Any, ...]
-) -> None:
+def _check_scalar(actual: Any, expected: Any, rtol: float, atol: float, o: _Options, at: tuple[Any, ...]) -> None:
     if actual == expected or (o.equal_nan and cmath.isnan(actual) and cmath.isnan(expected)):
         return
     difference = abs(actual - expected)
@@ -241,11 +239,7 @@ def _report(a: Any, b: Any, wrong: Any, rtol: float, atol: float) -> str:
         a, b = a.astype(np.int64), b.astype(np.int64)
     with np.errstate(all="ignore"):
         absolute = np.where(wrong, np.abs(a - b), 0)
-        real = (
-            np.float32
-            if a.dtype.itemsize < 8 or a.dtype.kind in "iub" or a.dtype == np.complex64
-            else np.float64
-        )
+        real = np.float32 if a.dtype.itemsize < 8 or a.dtype.kind in "iub" or a.dtype == np.complex64 else np.float64
         relative = np.where(wrong, (absolute / np.abs(b)).astype(real), 0)
     text = f"Tensor-likes are not {'equal' if exact else 'close'}!\n\n"
     text += f"Mismatched elements: {count} / {total} ({count / total:.1%})"

@@ -158,9 +158,7 @@ def pulled(case: Case, inputs: Sequence[Any], gs: Sequence[Any], leaves: Sequenc
     return [np.zeros_like(inputs[i]) if g is None else np.array(g.raw) for i, g in zip(leaves, found)]
 
 
-def _grad(
-    outs: Sequence[Any], leaves: Sequence[Any], gs: Sequence[Any], create_graph: bool = False
-) -> tuple[Any, ...]:
+def _grad(outs: Sequence[Any], leaves: Sequence[Any], gs: Sequence[Any], create_graph: bool = False) -> tuple[Any, ...]:
     pairs = [(o, g) for o, g in zip(outs, gs) if o.requires_grad]
     if not pairs:
         return (None,) * len(leaves)
@@ -178,9 +176,7 @@ def pushed(case: Case, inputs: Sequence[Any], ts: dict[int, Any]) -> list[Any]:
     with swapped(dual=0):
         outs = flowing(case, run(case, at))
     found = [forward.tangent_of(o) for o in outs]
-    return [
-        np.zeros(tuple(o.shape), o.dtype.numpy) if t is None else np.array(t.raw) for o, t in zip(outs, found)
-    ]
+    return [np.zeros(tuple(o.shape), o.dtype.numpy) if t is None else np.array(t.raw) for o, t in zip(outs, found)]
 
 
 def moved(inputs: Sequence[Any], ts: dict[int, Any], step: float) -> list[Any]:
@@ -188,9 +184,7 @@ def moved(inputs: Sequence[Any], ts: dict[int, Any], step: float) -> list[Any]:
     return [np.asarray(x + step * ts[i]) if i in ts else x for i, x in enumerate(inputs)]
 
 
-def differences(
-    f: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any], ts: dict[int, Any]
-) -> list[Any]:
+def differences(f: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any], ts: dict[int, Any]) -> list[Any]:
     """Central differences of `f` along the tangents."""
     above, below = f(moved(inputs, ts, STEP)), f(moved(inputs, ts, -STEP))
     return [np.asarray((a - b) / (2 * STEP)) for a, b in zip(above, below)]
@@ -198,9 +192,7 @@ def differences(
 
 def inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
     """The real inner product of two lists of arrays."""
-    return float(
-        sum(np.sum(np.real(np.conj(x) * y)) for x, y in zip(xs, ys) if x is not None and y is not None)
-    )
+    return float(sum(np.sum(np.real(np.conj(x) * y)) for x, y in zip(xs, ys) if x is not None and y is not None))
 
 
 def size_of(xs: Sequence[Any]) -> float:
@@ -251,9 +243,7 @@ def inference_is_the_run(case: Case) -> None:
             return
     for a, b in zip(inferred, ran):
         assert meta.is_meta(a.raw), "the result of an inference has elements"
-        assert (a.shape, a.dtype) == (b.shape, b.dtype), (
-            f"inferred {a.shape} {a.dtype}, ran {b.shape} {b.dtype}"
-        )
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), f"inferred {a.shape} {a.dtype}, ran {b.shape} {b.dtype}"
 
 
 def reverse_is_the_slope(case: Case) -> None:
@@ -279,9 +269,7 @@ def forward_is_the_slope(case: Case) -> None:
 def reverse_transposes_forward(case: Case) -> None:
     """`<g, J t> = <J^T g, t>`, to the last digits, each input alone and all together."""
     gs = directions(values(case, case.inputs), 1)
-    for chosen in (
-        ([i] for i in case.smooth) if len(case.smooth) < 2 else [*([i] for i in case.smooth), case.smooth]
-    ):
+    for chosen in ([i] for i in case.smooth) if len(case.smooth) < 2 else [*([i] for i in case.smooth), case.smooth]:
         ts = {i: directions([case.inputs[i]], 2 + i)[0] for i in chosen}
         back, there = pulled(case, case.inputs, gs, chosen), pushed(case, case.inputs, ts)
         scale = size_of(gs) * size_of(there)
@@ -317,9 +305,7 @@ def _second(case: Case, gs: list[Any], ts: list[Any]) -> tuple[list[Any], list[A
     first = _grad(outs, leaves, cotangents, create_graph=True)
     pairs = [(p, fresh(t.copy())) for p, t in zip(first, ts) if p is not None]
     found = _grad([p for p, _ in pairs], [*leaves, *cotangents], [t for _, t in pairs])
-    arrays = [
-        np.zeros_like(x.raw) if g is None else np.array(g.raw) for x, g in zip([*leaves, *cotangents], found)
-    ]
+    arrays = [np.zeros_like(x.raw) if g is None else np.array(g.raw) for x, g in zip([*leaves, *cotangents], found)]
     return arrays[: len(smooth)], arrays[len(smooth) :]
 
 
@@ -388,15 +374,11 @@ def vmap_is_a_loop(case: Case) -> None:
 def _subsets(arrays: tuple[int, ...]) -> list[tuple[int, ...]]:
     if len(arrays) > 4:
         return [arrays, arrays[:1], arrays[1:]]
-    chosen = [
-        tuple(i for at, i in enumerate(arrays) if mask >> at & 1) for mask in range(1, 2 ** len(arrays))
-    ]
+    chosen = [tuple(i for at, i in enumerate(arrays) if mask >> at & 1) for mask in range(1, 2 ** len(arrays))]
     return chosen[::-1]
 
 
-def _mapped(
-    case: Case, f: Callable[..., Any], shared: Arrays, rows: Sequence[Arrays], chosen: Sequence[int]
-) -> Any:
+def _mapped(case: Case, f: Callable[..., Any], shared: Arrays, rows: Sequence[Arrays], chosen: Sequence[int]) -> Any:
     at = tensors(shared)
     stacked = [fresh(np.stack([row[i] for row in rows])) for i in chosen]
 

@@ -514,7 +514,5 @@ def checkpoint_sequential(
     size = len(steps) // segments
     last = size * (segments - 1)
     for start in range(0, last, size):
-        input = checkpoint(
-            run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
-        )
+        input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(last, len(steps))(input)

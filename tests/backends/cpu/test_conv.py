@@ -10,9 +10,7 @@ def draw(seed):
     rng = np.random.default_rng(seed)
     rank, groups = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     kernel = rng.integers(1, 4, rank)
-    stride, dilation, padding = (
-        tuple(map(int, rng.integers(*span, rank))) for span in ((1, 4), (1, 3), (0, 3))
-    )
+    stride, dilation, padding = (tuple(map(int, rng.integers(*span, rank))) for span in ((1, 4), (1, 3), (0, 3)))
     space = [int(d * (n - 1) + 1 + e) for d, n, e in zip(dilation, kernel, rng.integers(0, 9, rank))]
     channels, features = groups * int(rng.integers(1, 4)), groups * int(rng.integers(1, 4))
     x = rng.standard_normal((int(rng.integers(1, 4)), channels, *space))
@@ -29,9 +27,7 @@ def test_transposes(seed):
     assert np.vdot(g, out) == pytest.approx(np.vdot(w, k.conv_weight(g, x, w.shape, *options)))
 
 
-@pytest.mark.parametrize(
-    "shape, w_shape", [((0, 2, 5), (3, 2, 3)), ((0, 2, 5), (3, 2, 1)), ((0, 2, 6), (3, 2, 3))]
-)
+@pytest.mark.parametrize("shape, w_shape", [((0, 2, 5), (3, 2, 3)), ((0, 2, 5), (3, 2, 1)), ((0, 2, 6), (3, 2, 3))])
 def test_an_empty_batch(shape, w_shape):
     options = ((1,), (0,), (1,), 1)
     x, w = np.zeros(shape, "f"), np.ones(w_shape, "f")

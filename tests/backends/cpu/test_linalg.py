@@ -96,9 +96,7 @@ def test_exponentials(dtype, size):
     ours = k.matrix_exp(a)
     assert ours.dtype == dtype
     scale = np.abs(exact).max((-1, -2), keepdims=True)
-    np.testing.assert_allclose(
-        ours / scale, exact / scale, atol=1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-11
-    )
+    np.testing.assert_allclose(ours / scale, exact / scale, atol=1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-11)
 
 
 def test_powers():

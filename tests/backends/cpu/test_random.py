@@ -93,9 +93,7 @@ def test_golden_state():
     assert state.shape == (R.STATE_BYTES,) and hashlib.sha256(state.tobytes()).hexdigest() == want
 
 
-@pytest.mark.parametrize(
-    "parts", [(1, 1, 1), (0, 623, 1, 1), (624, 624), (5, 20_000, 3, 700), (10_000, 5_000)]
-)
+@pytest.mark.parametrize("parts", [(1, 1, 1), (0, 623, 1, 1), (624, 624), (5, 20_000, 3, 700), (10_000, 5_000)])
 def test_a_stream_does_not_depend_on_how_it_is_cut(parts):
     cut, whole = R.Engine(3), R.Engine(3)
     pieces = [cut.random32(part) for part in parts]

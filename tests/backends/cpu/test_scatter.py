@@ -25,9 +25,7 @@ def test_scatter_add_transposes_gather(seed):
     extent[dim] = 6
     index = rng.integers(0, shape[dim], extent)
     x, y = rng.standard_normal(shape), rng.standard_normal(extent)
-    assert inner(k.gather(x, dim, index), y) == pytest.approx(
-        inner(x, k.scatter_add(np.zeros(shape), dim, index, y))
-    )
+    assert inner(k.gather(x, dim, index), y) == pytest.approx(inner(x, k.scatter_add(np.zeros(shape), dim, index, y)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -47,9 +45,7 @@ def test_flat_and_masked_pairs(seed):
     assert inner(k.take(x, index), y) == pytest.approx(inner(x, k.put(np.zeros(shape), index, y, True)))
     mask = rng.random(shape) > 0.4
     z = rng.standard_normal(int(mask.sum()))
-    assert inner(k.masked_select(x, mask), z) == pytest.approx(
-        inner(x, k.masked_scatter(np.zeros(shape), mask, z))
-    )
+    assert inner(k.masked_select(x, mask), z) == pytest.approx(inner(x, k.masked_scatter(np.zeros(shape), mask, z)))
     source = rng.standard_normal(x.size + 1)
     back = k.masked_scatter_source(x, mask, source.shape)
     assert inner(k.masked_scatter(np.zeros(shape), mask, source), x) == pytest.approx(inner(source, back))

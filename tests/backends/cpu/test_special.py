@@ -20,9 +20,7 @@ def ulps(ours, exact):
 AWAY = POSITIVE[(POSITIVE < 0.5) | (POSITIVE > 2.5)]
 
 
-@pytest.mark.parametrize(
-    "name, x, double, single", [("erf", X, 4, 5), ("erfc", X, 6, 2), ("lgamma", AWAY, 20, 2)]
-)
+@pytest.mark.parametrize("name, x, double, single", [("erf", X, 4, 5), ("erfc", X, 6, 2), ("lgamma", AWAY, 20, 2)])
 def test_the_standard_library_agrees(name, x, double, single):
     exact = np.array([getattr(math, name)(v) for v in x.tolist()])
     assert ulps(getattr(k, name)(x), exact) <= double
@@ -49,9 +47,7 @@ def test_recurrences():
         np.testing.assert_allclose(k.polygamma(n, y), k.polygamma(n, y + 1) - step, rtol=1e-10)
     np.testing.assert_allclose(k.erfcx(x[x < 5]) * np.exp(-(x[x < 5] ** 2)), k.erfc(x[x < 5]), rtol=1e-13)
     np.testing.assert_allclose(k.i0e(x[x < 500]) * np.exp(x[x < 500]), k.i0(x[x < 500]), rtol=1e-12)
-    np.testing.assert_allclose(
-        k.zeta(np.full(3, 2.0), np.arange(1.0, 4)), [math.pi**2 / 6 - c for c in (0, 1, 1.25)]
-    )
+    np.testing.assert_allclose(k.zeta(np.full(3, 2.0), np.arange(1.0, 4)), [math.pi**2 / 6 - c for c in (0, 1, 1.25)])
 
 
 def test_pieces_meet():

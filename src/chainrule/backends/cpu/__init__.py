@@ -10,7 +10,21 @@ from typing import Any
 
 import numpy
 
-_KERNELS = ("activations", "conv", "fold", "incomplete", "linalg", "masks", "pad", "pool", "random", "resize", "scatter", "sorting", "special")
+_KERNELS = (
+    "activations",
+    "conv",
+    "fold",
+    "incomplete",
+    "linalg",
+    "masks",
+    "pad",
+    "pool",
+    "random",
+    "resize",
+    "scatter",
+    "sorting",
+    "special",
+)
 
 # Three of the kernel modules bear a name of NumPy's: ours is meant, whether it is loaded yet or not.
 globals().update(

@@ -67,9 +67,7 @@ def _times(extents: Ints) -> str:
     return "(" + " x ".join(map(str, extents)) + ")"
 
 
-def conv_output_shape(
-    x_shape: Ints, w_shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Ints:
+def conv_output_shape(x_shape: Ints, w_shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
     """The shape of conv(x, w), or PyTorch's refusal."""
     _check_space(stride, padding, dilation)
     _check_channels(x_shape, w_shape, groups)
@@ -259,9 +257,7 @@ class Work:
     def features(self, samples: int, top: int, bottom: int) -> tuple[Array, Array]:
         """Room for a block of the output: a matrix per group, and as (batch, features, *space), cropped."""
         size = self._extent(samples, top, bottom)
-        count = self._features.size // max(
-            1, self._extent(self.plan.samples, 0, min(self.plan.rows, self.plan.out[0]))
-        )
+        count = self._features.size // max(1, self._extent(self.plan.samples, 0, min(self.plan.rows, self.plan.out[0])))
         flat = self._features[: count * size].reshape(count, size)
         space = flat.reshape(count, samples, bottom - top, *self.plan.lattice[1:])[self._crop]
         return flat.reshape(self.groups, -1, size), space.swapaxes(0, 1)

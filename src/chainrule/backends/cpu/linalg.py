@@ -59,9 +59,7 @@ def _require_square(a: Array, name: str) -> None:
     _require_matrix(a, name)
     rows, columns = a.shape[-2:]
     if rows != columns:
-        raise RuntimeError(
-            f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
 def _require_floating(a: Array, name: str) -> None:
@@ -145,9 +143,7 @@ def _solve_triangle(a: Array, b: Array, upper: bool, unitriangular: bool = False
     return np.flip(_solve_upper(np.flip(part, (-1, -2)), np.flip(b, -2)), -2)
 
 
-def solve_triangular(
-    a: Array, b: Array, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Array:
+def solve_triangular(a: Array, b: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """X with a @ X = b (or X @ a = b), reading one triangle of a, with or without its diagonal."""
     name = "linalg.solve_triangular"
     _require_square(a, name)
@@ -311,8 +307,7 @@ def inv_ex(a: Array) -> tuple[Array, Array]:
 
 
 _SINGULAR = (
-    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
-    "singular."
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
 )
 
 

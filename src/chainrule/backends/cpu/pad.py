@@ -49,9 +49,7 @@ def _check_result(shape: Ints, out: Ints, axis: int, mode: str) -> None:
         raise RuntimeError("Negative padding value is resulting in an empty dimension")
     if out[axis] < 1 and mode in ("reflect", "replicate"):
         name = "DHW"[axis - len(shape)] if len(shape) - axis <= 3 else f"dimension {axis}"
-        raise RuntimeError(
-            f"input ({name}: {shape[axis]}) is too small. Calculated output {name}: {out[axis]}"
-        )
+        raise RuntimeError(f"input ({name}: {shape[axis]}) is too small. Calculated output {name}: {out[axis]}")
 
 
 def pad_output_shape(shape: Ints, padding: Ints, mode: str = "constant") -> Ints:

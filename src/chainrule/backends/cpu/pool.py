@@ -62,19 +62,13 @@ def _check_pool(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> No
             )
 
 
-def pool_output_space(
-    space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> Ints:
+def pool_output_space(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
     """The extents of a pooled array, or PyTorch's refusal."""
     _check_pool(kernel, stride, padding, dilation)
-    out = tuple(
-        _windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(space, kernel, stride, padding, dilation)
-    )
+    out = tuple(_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
     if min(out) < 1:
         given, made = ("x".join(map(str, extents)) for extents in (space, out))
-        raise RuntimeError(
-            f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small"
-        )
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
     return out
 
 
@@ -148,9 +142,7 @@ def _greater_or_nan(view: Array, best: Array) -> Array:
     return np.asarray((view > best) | np.isnan(view))
 
 
-def _slide(
-    full: Array, out: Ints, kernel: Ints, stride: Ints, dilation: Ints, beats: Beats
-) -> tuple[Array, Array]:
+def _slide(full: Array, out: Ints, kernel: Ints, stride: Ints, dilation: Ints, beats: Beats) -> tuple[Array, Array]:
     """The largest of each window and the number of its tap, one axis after the other, the last one first."""
     values, tap = full, np.zeros(full.shape, np.uint8 if prod(kernel) <= 256 else np.int32)
     for axis in range(-1, -len(out) - 1, -1):
@@ -162,9 +154,7 @@ def _slide(
     return values, tap
 
 
-def _slide_axis(
-    values: Array, tap: Array, count: int, shift: int, step: int, beats: Beats
-) -> tuple[Array, Array]:
+def _slide_axis(values: Array, tap: Array, count: int, shift: int, step: int, beats: Beats) -> tuple[Array, Array]:
     """The largest of `count` elements `shift` apart, at every position, ends included and left to be cropped.
 
     All of it is done on flat arrays, at stride 1: rows of images are too short for NumPy's inner loops. A
@@ -251,9 +241,7 @@ def _spread_windows(g: Array, axis: int, k: int, s: int, p: int, n: int) -> Arra
     return total
 
 
-def _avg_counts(
-    space: Ints, out: Ints, kernel: Ints, stride: Ints, padding: Ints, count_include_pad: bool
-) -> Array:
+def _avg_counts(space: Ints, out: Ints, kernel: Ints, stride: Ints, padding: Ints, count_include_pad: bool) -> Array:
     """How many elements each window averages over."""
     count: Any = 1
     for axis, (n, o, k, s, p) in enumerate(zip(space, out, kernel, stride, padding)):
@@ -352,9 +340,7 @@ def _sum_ranges(x: Array, axis: int, out: int) -> Array:
     shape[axis] = out
     total = np.empty(shape, x.dtype)
     for i, (low, high) in enumerate(_ranges(n, out)):
-        np.add.reduce(
-            x[_at(axis, slice(low, high))], axis, keepdims=True, out=total[_at(axis, slice(i, i + 1))]
-        )
+        np.add.reduce(x[_at(axis, slice(low, high))], axis, keepdims=True, out=total[_at(axis, slice(i, i + 1))])
     return total
 
 

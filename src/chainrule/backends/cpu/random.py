@@ -20,9 +20,27 @@ from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p, pairs64
 from .twister import DEFAULT_SEED, STATE_BYTES, Engine, fresh_seed
 
 __all__ = [
-    "DEFAULT_SEED", "STATE_BYTES", "Engine", "bernoulli", "bernoulli_each", "binomial", "cauchy", "dirichlet",
-    "dropout_noise", "exponential", "fresh_seed", "gamma", "geometric", "integers", "log_normal",
-    "multinomial", "normal", "normal_each", "permutation", "poisson", "uniform",
+    "DEFAULT_SEED",
+    "STATE_BYTES",
+    "Engine",
+    "bernoulli",
+    "bernoulli_each",
+    "binomial",
+    "cauchy",
+    "dirichlet",
+    "dropout_noise",
+    "exponential",
+    "fresh_seed",
+    "gamma",
+    "geometric",
+    "integers",
+    "log_normal",
+    "multinomial",
+    "normal",
+    "normal_each",
+    "permutation",
+    "poisson",
+    "uniform",
 ]
 
 Array = NDArray[Any]
@@ -37,16 +55,38 @@ _CHUNK = 16384  # elements converted at once, so that temporaries stay in cache
 _F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 _REAL_OF: dict[DType, DType] = {np.dtype(np.complex64): _F32, np.dtype(np.complex128): _F64}
 _SCALAR_NAMES = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Half", "bfloat16": "BFloat16",
-    "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
 }
 _C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
     "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }
 # By the character of a dtype, which is ten times quicker to read than its name; E is bfloat16.
 _DIGITS = {"e": 11, "E": 8, "f": 24, "d": 53}
@@ -63,7 +103,7 @@ def _name(dtype: DType) -> str:
 def _check_dtype(kernel: str, dtype: DType, others: str = "", *, empty: bool = False) -> None:
     """Only float dtypes, and `others` by character, have this kernel; no kernel runs on an `empty` array."""
     if dtype.char not in _DIGITS and dtype.char not in others and not empty:
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{_name(dtype)}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_name(dtype)}'")
 
 
 def _short(value: float) -> str:
@@ -294,9 +334,7 @@ def _log1p(x: Floats64, dtype: DType) -> Floats64:
 # ---- discrete ---------------------------------------------------------------------------------------------
 
 
-def integers(
-    engine: Engine, shape: Shape, dtype: DType, low: int | None = None, high: int | None = None
-) -> Array:
+def integers(engine: Engine, shape: Shape, dtype: DType, low: int | None = None, high: int | None = None) -> Array:
     """The forms of `random_`: [low, high); `low` to the dtype's end; without bounds, 0 to the dtype's end.
 
     A float dtype ends where its consecutive integers do. Ranges of 2**28 and more take two words per number.
@@ -428,7 +466,7 @@ def _natural(engine: Engine, count: int, dtype: DType) -> Array:
 def _all_64_bits(engine: Engine, count: int, dtype: DType) -> Array:
     kernel = "random_full_64_bits_range_kernel_cpu"
     if count and dtype.name in ("float16", "bool", "uint16", "uint32", "uint64", "complex64", "complex128"):
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{_name(dtype)}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_name(dtype)}'")
     if count and dtype.name not in ("int64", "float64", "float32", "bfloat16"):
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
     return _cast(engine.random64(count).view(np.int64), dtype)
@@ -585,9 +623,7 @@ def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
     if not 0 < weights.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if weights.dtype.char not in _DIGITS:
-        raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {_name(weights.dtype)}"
-        )
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_name(weights.dtype)}")
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and count > weights.shape[-1]:
@@ -611,9 +647,7 @@ def _draw_row(engine: Engine, row: Array, count: int) -> NDArray[np.int64]:
     if not (row >= 0).all():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not (row < np.inf).all():
-        raise RuntimeError(
-            "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
-        )
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
     steps: Array = np.cumsum(row, dtype=_F64 if row.dtype == _F64 else _F32)
     if not (row.size and steps[-1] > 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
@@ -684,7 +718,7 @@ def _normal_one(engine: Engine) -> float:
 def gamma(engine: Engine, alpha: Array) -> Array:
     """Gamma numbers of scale 1, at least the smallest normal number of the dtype."""
     if alpha.dtype != _F32 and alpha.dtype != _F64:
-        raise NotImplementedError(f'"gamma_cpu" not implemented for \'{_name(alpha.dtype)}\'')
+        raise NotImplementedError(f"\"gamma_cpu\" not implemented for '{_name(alpha.dtype)}'")
     values = [_gamma_one(engine, value) for value in alpha.ravel()]
     out: Array = np.array(values).astype(alpha.dtype)
     np.maximum(out, np.finfo(alpha.dtype).tiny, out=out)
@@ -723,7 +757,7 @@ def _gamma_cube(engine: Engine, d: float) -> float:
 def dirichlet(engine: Engine, alpha: Array) -> Array:
     """Points of the simplex along the last axis."""
     if alpha.dtype != _F32 and alpha.dtype != _F64:
-        raise NotImplementedError(f'"dirichlet" not implemented for \'{_name(alpha.dtype)}\'')
+        raise NotImplementedError(f"\"dirichlet\" not implemented for '{_name(alpha.dtype)}'")
     parts = gamma(engine, alpha.astype(np.float64))
     parts /= _sums(parts)[..., None]
     one = alpha.dtype.type(1)
@@ -754,13 +788,11 @@ def binomial(engine: Engine, count: Array, prob: Array) -> Array:
     """How many of `count` trials succeed, `prob` each."""
     for label, array in (("count", count), ("prob", prob)):
         if array.dtype.char not in _DIGITS:
-            raise ValueError(
-                f"binomial only supports floating-point dtypes for {label}, got: {_name(array.dtype)}"
-            )
+            raise ValueError(f"binomial only supports floating-point dtypes for {label}, got: {_name(array.dtype)}")
     if count.dtype != prob.dtype:
         raise RuntimeError(f"Found dtype {_name(prob.dtype)} but expected {_name(count.dtype)}")
     if count.dtype.itemsize == 2:
-        raise NotImplementedError(f'"binomial_cpu" not implemented for \'{_name(count.dtype)}\'')
+        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{_name(count.dtype)}'")
     count, prob = np.broadcast_arrays(count, prob)
     values = [_binomial_one(engine, n, p) for n, p in zip(count.ravel(), prob.ravel())]
     return np.array(values, count.dtype).reshape(count.shape)
@@ -792,8 +824,16 @@ def _binomial_inversion(engine: Engine, n: Any, p: Any) -> float:
 
 
 _STIRLING_TAIL = (
-    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
 )
 
 
@@ -835,5 +875,8 @@ def _binomial_bound(n: float, k: float, mode: float, odds: float) -> float:
         (mode + 0.5) * math.log((mode + 1) / (odds * (n - mode + 1)))
         + (n + 1) * math.log((n - mode + 1) / (n - k + 1))
         + (k + 0.5) * math.log(odds * (n - k + 1) / (k + 1))
-        + _stirling_tail(mode) + _stirling_tail(n - mode) - _stirling_tail(k) - _stirling_tail(n - k)
+        + _stirling_tail(mode)
+        + _stirling_tail(n - mode)
+        - _stirling_tail(k)
+        - _stirling_tail(n - k)
     )

@@ -131,9 +131,7 @@ def _antialiased(kind: str, n: int, out: int, align_corners: bool, scale: float 
 
 
 @lru_cache(maxsize=256)
-def _taps(
-    kind: str, n: int, out: int, align_corners: bool, scale: float | None, antialias: bool, real: Any
-) -> Taps:
+def _taps(kind: str, n: int, out: int, align_corners: bool, scale: float | None, antialias: bool, real: Any) -> Taps:
     if kind.startswith("nearest"):
         return _nearest(n, out, kind == "nearest-exact", scale, real)
     if antialias:
@@ -142,9 +140,7 @@ def _taps(
 
 
 @lru_cache(maxsize=64)
-def _matrix(
-    kind: str, n: int, out: int, align_corners: bool, scale: float | None, antialias: bool, real: Any
-) -> Array:
+def _matrix(kind: str, n: int, out: int, align_corners: bool, scale: float | None, antialias: bool, real: Any) -> Array:
     taps = _taps(kind, n, out, align_corners, scale, antialias, real)
     dense = np.zeros((out, n), real)
     np.add.at(dense, (np.arange(out)[:, None], taps.sources), taps.weights)
@@ -271,9 +267,7 @@ def interpolate(
 
 
 @through_float32
-def _interpolate_real(
-    x: Array, size: Ints, kind: str, align_corners: bool, scales: Scales, antialias: bool
-) -> Array:
+def _interpolate_real(x: Array, size: Ints, kind: str, align_corners: bool, scales: Scales, antialias: bool) -> Array:
     return _interpolate(x, size, kind, align_corners, scales, antialias, x.dtype.type)
 
 

@@ -52,9 +52,7 @@ def _outside(index: Array, low: int, high: int) -> int | None:
     return int(index[(index < low) | (index >= high)].flat[0])
 
 
-def _require_within_dim(
-    index: Array, size: int, dim: int, error: type[Exception] = RuntimeError, low: int = 0
-) -> None:
+def _require_within_dim(index: Array, size: int, dim: int, error: type[Exception] = RuntimeError, low: int = 0) -> None:
     wrong = _outside(index, low, size)
     if wrong is not None:
         raise error(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
@@ -119,9 +117,7 @@ def _require_rank(x: Array, index: Array, name: str) -> None:
 
 
 def _fits(index: Shape, shape: Shape, dim: int) -> bool:
-    return all(
-        axis == dim or inner <= outer for axis, (inner, outer) in enumerate(zip(index, shape, strict=True))
-    )
+    return all(axis == dim or inner <= outer for axis, (inner, outer) in enumerate(zip(index, shape, strict=True)))
 
 
 # ----------------------------------------------------------------------------------------- element by element
@@ -230,9 +226,7 @@ def _require_ordered(x: Array, reduce: str, name: str) -> None:
         raise NotImplementedError(f"\"{name}_{reduce}\" not implemented for '{title(x)}'")
 
 
-def scatter_reduce(
-    x: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
-) -> Array:
+def scatter_reduce(x: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True) -> Array:
     """x with src folded in by `reduce`; without `include_self`, x shows only where nothing was folded in."""
     if reduce not in _FOLDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
@@ -241,16 +235,12 @@ def scatter_reduce(
     return _reduce_at(x, positions, values, reduce, include_self)
 
 
-def _reduce_at(
-    x: Array, positions: Array, values: Array, reduce: str, include_self: bool, wide: bool = True
-) -> Array:
+def _reduce_at(x: Array, positions: Array, values: Array, reduce: str, include_self: bool, wide: bool = True) -> Array:
     start = x if include_self else _assign(x, positions, _identity(reduce, x.dtype))
     if reduce != "mean":
         return _accumulate(_FOLDS[reduce], start, positions, values, wide)
     if wide and is_half(x.dtype):
-        return _mean_at(start.astype(np.float32), positions, values.astype(np.float32), include_self).astype(
-            x.dtype
-        )
+        return _mean_at(start.astype(np.float32), positions, values.astype(np.float32), include_self).astype(x.dtype)
     return _mean_at(start, positions, values, include_self, wide)
 
 
@@ -280,9 +270,7 @@ def index_select(x: Array, dim: int, index: Array) -> Array:
     if index.size and not rows.shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     _require_within_self(index, rows.shape[dim])
-    out = (
-        rows.take(index, axis=dim, mode="clip") if index.size else np.empty(_replaced(rows, dim, 0), x.dtype)
-    )
+    out = rows.take(index, axis=dim, mode="clip") if index.size else np.empty(_replaced(rows, dim, 0), x.dtype)
     return out.reshape(()) if x.ndim == 0 else out
 
 
@@ -304,8 +292,7 @@ def _require_slices(x: Array, dim: int, index: Array, src: Array, name: str, err
         comma = ", for dim: " + str(dim) if error is RuntimeError else ""
         colon = ":" if error is RuntimeError else ""
         raise error(
-            f"{name}_(): Number of indices ({index.size}) should be equal to "
-            f"source.size(dim){colon} ({extent}){comma}"
+            f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim){colon} ({extent}){comma}"
         )
     if shape[:dim] + shape[dim + 1 :] != source[:dim] + source[dim + 1 :]:
         raise RuntimeError(
@@ -330,9 +317,7 @@ def index_copy(x: Array, dim: int, index: Array, src: Array) -> Array:
     wrong = _outside(index, 0, (x.shape or (1,))[dim])
     if wrong is not None:
         size = (x.shape or (1,))[dim]
-        raise IndexError(
-            f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}"
-        )
+        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
     return _assign(x, *_slices(x, dim, index, src))
 
 
@@ -341,19 +326,13 @@ def index_fill(x: Array, dim: int, index: Array, value: Any) -> Array:
     index, dim = _vector(index, "index_fill"), dim % max(x.ndim, 1)
     size = (x.shape or (1,))[dim]
     _require_within_dim(index, size, dim, IndexError, low=-size)
-    return _assign(
-        x, _row_positions(x.shape or (1,), dim, index % max(size, 1)), np.asarray(value).astype(x.dtype)
-    )
+    return _assign(x, _row_positions(x.shape or (1,), dim, index % max(size, 1)), np.asarray(value).astype(x.dtype))
 
 
-def index_reduce(
-    x: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
-) -> Array:
+def index_reduce(x: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True) -> Array:
     """scatter_reduce for whole slices: prod, mean, amax or amin."""
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(
-            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
-        )
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     index, dim = _vector(index, "index_reduce"), dim % max(x.ndim, 1)
     _require_ordered(x, reduce, "index_reduce")
     _require_slices(x, dim, index, src, "index_reduce", RuntimeError)
@@ -418,13 +397,10 @@ def masked_select(x: Array, mask: Array) -> Array:
 def masked_scatter(x: Array, mask: Array, source: Array) -> Array:
     """x with the leading elements of source written, in order, where mask holds."""
     if mask.dtype != np.bool_:
-        raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask)}"
-        )
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask)}")
     if x.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got "
-            f"{title(x)} and {title(source)}"
+            f"masked_scatter: expected self and source to have same dtypes but got {title(x)} and {title(source)}"
         )
     shape = np.broadcast_shapes(x.shape, mask.shape)
     out = np.array(np.broadcast_to(x, shape), order="C", copy=True)
@@ -471,7 +447,9 @@ def _key_positions(shape: Shape, key: Any) -> Array:
         named = named + (index % max(size, 1)) * np.int64(steps[axis])
     first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
     others = [axis for axis in range(len(shape)) if axis not in axes]
-    return _outer_sum(named, [(shape[a], steps[a]) for a in others[:first]], [(shape[a], steps[a]) for a in others[first:]])
+    return _outer_sum(
+        named, [(shape[a], steps[a]) for a in others[:first]], [(shape[a], steps[a]) for a in others[first:]]
+    )
 
 
 def _is_whole(part: Any) -> bool:
@@ -554,9 +532,7 @@ def embedding_weight(
         rows, flat = rows[kept], flat[kept]
     scale = _row_scale(flat, None, scale_by_freq, g.dtype)
     out = np.zeros((num_embeddings, width), g.dtype)
-    return _accumulate(
-        np.add, out, _row_positions(out.shape, 0, flat)[0], rows if scale is None else rows * scale
-    )
+    return _accumulate(np.add, out, _row_positions(out.shape, 0, flat)[0], rows if scale is None else rows * scale)
 
 
 @through_float32

@@ -180,9 +180,7 @@ Distinct = tuple[Array, Array, Array]
 def _rows(x: Array, dim: int) -> Array:
     """One row per slice along `dim`."""
     if any(n == 0 for axis, n in enumerate(x.shape) if axis != dim % x.ndim):
-        raise RuntimeError(
-            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     return np.moveaxis(x, dim, 0).reshape(x.shape[dim], -1)
 
 
@@ -239,16 +237,12 @@ def unique_consecutive(x: Array, dim: int | None = None) -> Distinct:
 # -------------------------------------------------------------------------------------------------- searching
 
 
-def _check_search(
-    sequence: Array, values: Array, side: str | None, right: bool, sorter: Array | None
-) -> None:
+def _check_search(sequence: Array, values: Array, side: str | None, right: bool, sorter: Array | None) -> None:
     name = "torch.searchsorted()"
     if side not in (None, "left", "right"):
         raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError(
-            f"{name}: side and right can't be set to opposites, got side of left while right was True"
-        )
+        raise RuntimeError(f"{name}: side and right can't be set to opposites, got side of left while right was True")
     if not values.ndim and sequence.ndim != 1:
         raise RuntimeError(
             f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got "
@@ -271,9 +265,7 @@ def _check_sorter(sequence: Array, sorter: Array) -> None:
             f"{list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
         )
     if sorter.dtype != np.int64:
-        raise RuntimeError(
-            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter)}"
-        )
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter)}")
 
 
 def searchsorted(

@@ -275,9 +275,7 @@ def _lgamma_middle(x: Array) -> Array:
 
 
 def _lgamma_positive(x: Array) -> Array:
-    found = _choose(
-        x, x < 8, lambda y: _choose(y, y < 1e-300, lambda t: -np.log(t), _lgamma_middle), _lgamma_large
-    )
+    found = _choose(x, x < 8, lambda y: _choose(y, y < 1e-300, lambda t: -np.log(t), _lgamma_middle), _lgamma_large)
     return np.where(x == np.inf, np.inf, found)
 
 

@@ -255,8 +255,7 @@ def _checked_state(state: NDArray[np.uint8]) -> Any:
     size = math.prod(state.shape)
     if size != STATE_BYTES:
         raise RuntimeError(
-            f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size "
-            f"to be {size}"
+            f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {size}"
         )
     record = np.frombuffer(state.tobytes(), _LAYOUT)[0]
     position, left = int(record["next"]) & _WORD, int(record["left"])

@@ -19,4 +19,4 @@ from chainrule.nn.modules.pooling import *
 from chainrule.nn.modules.sparse import *
 from chainrule.nn.modules.upsampling import *
 
-__all__ = sorted(name for name, value in globals().items() if isinstance(value, type) and issubclass(value, Module))  # noqa: PLE0604, PLE0605
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type) and issubclass(value, Module))  # noqa: PLE0605

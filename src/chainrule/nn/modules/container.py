@@ -69,16 +69,12 @@ class Sequential(Module):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
         return self.extend(other)
 
     def __mul__(self, other: int) -> Sequential:
