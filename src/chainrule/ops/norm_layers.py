@@ -572,7 +572,9 @@ def _instance_norm(
     joined = input.contiguous().view(1, n * c, *input.shape[2:])
     out = _batch_norm(joined, w, b, means, variances, use_input_stats, momentum, eps)
     with no_grad():
-        X
+        for running, seen in ((running_mean, means), (running_var, variances)):
+            if running is not None:
+                running.copy_(seen.view(n, c).mean(0))
     return out.view(input.shape)
 
 

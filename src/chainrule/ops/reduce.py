@@ -471,13 +471,13 @@ def _logical_batch(name: str) -> Any:
 
 @reduction(vmap=_logical_batch("all"))
 def all(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
-    """Is everything nonzero?"""
+    """True where every element along the given axes (or of all) is nonzero."""
     return _logical("all", xp.logical_and, input, dim, keepdim)
 
 
 @reduction(vmap=_logical_batch("any"))
 def any(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
-    """Is anything nonzero?"""
+    """True where some element along the given axes (or of all) is nonzero."""
     return _logical("any", xp.logical_or, input, dim, keepdim)
 
 

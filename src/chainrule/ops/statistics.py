@@ -14,7 +14,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import apart, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
-from chainrule.core.types import RETURN_TYPES
+from chainrule.core.types import RETURN_TYPES, return_type
 from chainrule.ops.along import axes_of, count, restore_dtype, restored, unfolded
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
@@ -440,8 +440,8 @@ def histogram(
     result = counts.astype(x.dtype)
     if density:
         result = (result / (result.sum() * np.diff(edges))).astype(x.dtype)
-    made = RETURN_TYPES.get(("histogram", ("hist", "bin_edges"))) or _histogram_type()
-    return into("histogram", made(fresh(result), fresh(np.array(edges))), out, (input,))
+    found = return_type("histogram", ("hist", "bin_edges"), [fresh(result), fresh(np.array(edges))])
+    return into("histogram", found, out, (input,))
 
 
 def _check_histogram(input: Any, bins: Any, weight: Any, out: Any) -> None:
@@ -472,12 +472,6 @@ def _bin_edges(x: Any, bins: int, range: Any) -> Any:
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, bins + 1, dtype=x.dtype)
-
-
-def _histogram_type() -> Any:
-    from chainrule.core.types import return_type  # made on first use, as the types of ops are
-
-    return lambda hist, edges: return_type("histogram", ("hist", "bin_edges"), [hist, edges])
 
 
 # -------------------------------------------------------------------------------------------------------- covariance
