@@ -84,6 +84,8 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"chainrule\.
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 bool, float, int = _dtypes.bool_, _dtypes.float32, _dtypes.int32
+globals().update({each.name: each for each in _dtypes.FLOAT8} | _dtypes.NAMES)
+bit = _dtypes.NAMES["uint1"]
 
 _ops.declare_all()
 _publish("f", globals())

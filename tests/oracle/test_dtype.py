@@ -142,3 +142,30 @@ def test_device_refuses(args):
     for make in (D.device, torch.device):
         kind, text = outcome(make, *args)
         assert kind == "TypeError" and phrase in text
+
+
+@pytest.mark.parametrize("each", [*T.FLOAT8, *T.NAMES.values()], ids=str)
+def test_facts_of_short_types_and_names(each):
+    other = twin(each)
+    for name in ("is_floating_point", "is_complex", "itemsize", "abbr"):
+        assert getattr(each, name) == getattr(other, name)
+    assert outcome(lambda: each.is_signed)[:2] == outcome(lambda: other.is_signed)[:2]
+    assert repr(each) == repr(other)
+    if each in T.FLOAT8:
+        mine, told = T.finfo(each), torch.finfo(other)
+        for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution", "bits", "dtype"):
+            assert getattr(mine, name) == getattr(told, name)
+        for partner in T.ALL:
+            assert outcome(T.promote_types, each, partner) == outcome(torch.promote_types, other, twin(partner))
+
+
+@pytest.mark.parametrize("each", T.FLOAT8, ids=str)
+def test_short_floats_round_as_pytorch(each):
+    drawn = np.random.default_rng(0).integers(0, 2**32, 200_000, dtype=np.uint32).view(np.float32)
+    values = np.concatenate([drawn, np.array([0.0, -0.0, 448.0, 464.0, 480.0, 500.0, np.inf, -np.inf], np.float32)])
+    values = values[~np.isnan(values)]
+    mine = T.cast_array(values, each).view(np.uint8)
+    assert (mine == torch.from_numpy(values).to(twin(each)).view(torch.uint8).numpy()).all()
+    every = np.arange(256, dtype=np.uint8)
+    back = torch.from_numpy(every).view(twin(each)).to(torch.float32).numpy()
+    assert np.array_equal(every.view(each.numpy).astype(np.float32), back, equal_nan=True)

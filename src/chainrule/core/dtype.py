@@ -18,7 +18,8 @@ import numpy as np
 from chainrule.config import settings
 
 __all__ = [
-    "ALIASES", "ALL", "NARROW", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cdouble", "cfloat", "chalf",
+    "ALIASES", "ALL", "FLOAT8", "NAMES", "NARROW", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cast_array",
+    "cdouble", "cfloat", "chalf",
     "complex128", "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16",
     "float32", "float64", "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8",
     "int_", "long", "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16",
@@ -57,10 +58,14 @@ class dtype:
         raise AttributeError(f"attribute '{attribute}' of 'torch.dtype' objects is not writable")
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute == "numpy" and self.name == "bfloat16":
-            return _load_bfloat16()
+        if attribute == "numpy" and self.name in _PACKAGED:
+            return _load(self)
         if attribute == "numpy":
             raise NotImplementedError(f"{self!r} is only a name here: NumPy has no array type for it")
+        if attribute == "is_signed" and self.name.startswith("bits"):
+            raise RuntimeError("Bits types are undefined")
+        if attribute == "is_signed":
+            raise RuntimeError("isSignedType not supported for quantized types")
         raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
 
     def __repr__(self) -> str:
@@ -93,13 +98,16 @@ def _named(name: str) -> dtype:
     return dtype._by_name[name]
 
 
-def _declare(name: str, title: str, abbr: str, category: int, itemsize: int, array_type: Any = None) -> dtype:
+def _declare(
+    name: str, title: str, abbr: str, category: int, itemsize: int, array_type: Any = None, signed: bool | None = True
+) -> dtype:
     made = object.__new__(dtype)
     facts: dict[str, Any] = {
         "name": name, "title": title, "abbr": abbr, "category": category, "itemsize": itemsize,
         "is_floating_point": category == FLOAT, "is_complex": category == COMPLEX,
-        "is_signed": category != BOOL and not name.startswith("uint"),
     }  # fmt: skip
+    if signed is not None:
+        facts["is_signed"] = category != BOOL and not name.startswith("uint") and not name.endswith("fnu")
     if array_type is not None:
         facts["numpy"] = np.dtype(array_type)
     for key, value in facts.items():
@@ -129,11 +137,40 @@ uint64 = _declare("uint64", "UInt64", "u64", INT, 8, np.uint64)
 # The answer of some promotions (float16 with 1j), so it needs a name; NumPy cannot store it.
 complex32 = _declare("complex32", "ComplexHalf", "c32", COMPLEX, 4)
 
+ALL: tuple[dtype, ...] = tuple(dtype._by_name.values())
+
+# For storage: they convert and compare, and promote with nothing.
+float8_e5m2 = _declare("float8_e5m2", "Float8_e5m2", "f8e5m2", FLOAT, 1)
+float8_e4m3fn = _declare("float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn", FLOAT, 1)
+float8_e5m2fnuz = _declare("float8_e5m2fnuz", "Float8_e5m2fnuz", "f8e5m2fnuz", FLOAT, 1)
+float8_e4m3fnuz = _declare("float8_e4m3fnuz", "Float8_e4m3fnuz", "f8e4m3fnuz", FLOAT, 1)
+float8_e8m0fnu = _declare("float8_e8m0fnu", "Float8_e8m0fnu", "f8e8m0fnu", FLOAT, 1)
+FLOAT8 = (float8_e5m2, float8_e4m3fn, float8_e5m2fnuz, float8_e4m3fnuz, float8_e8m0fnu)
+
+
+def _declare_names() -> dict[str, dtype]:
+    """Types that programs name and compare with; no tensor has one."""
+    _declare("float4_e2m1fn_x2", "Float4_e2m1fn_x2", "f4e2m1fnx2", FLOAT, 1)
+    for name, title, itemsize in (
+        ("quint8", "QUInt8", 1), ("qint8", "QInt8", 1), ("qint32", "QInt32", 4),
+        ("quint4x2", "QUInt4x2", 1), ("quint2x4", "QUInt2x4", 1),
+    ):  # fmt: skip
+        _declare(name, title, name, INT, itemsize, signed=None)
+    for bits, count in ((1, 8), (2, 4), (4, 2), (8, 1), (16, 1)):
+        times = f"x{count}" if count > 1 else ""
+        _declare(f"bits{bits}{times}", f"Bits{bits}{times}", f"b{bits}x{count}", INT, bits * count // 8, signed=None)
+    for bits in range(1, 8):
+        _declare(f"uint{bits}", f"UInt{bits}", f"uint{bits}", INT, 1)
+        _declare(f"int{bits}", f"Int{bits}", f"int{bits}", INT, 1)
+    known = {*ALL, *FLOAT8}
+    return {name: each for name, each in dtype._by_name.items() if each not in known}
+
+
+NAMES = _declare_names()
+
 half, float_, double = float16, float32, float64
 chalf, cfloat, cdouble = complex32, complex64, complex128
 short, int_, long = int16, int32, int64
-
-ALL: tuple[dtype, ...] = tuple(dtype._by_name.values())
 
 # The second names, as the package exports them; three of them would hide Python's own in this module.
 ALIASES: dict[str, dtype] = {
@@ -143,14 +180,19 @@ ALIASES: dict[str, dtype] = {
 }  # fmt: skip
 
 
+# Array types that a package of its own brings; it is loaded when the first such array is seen.
+_PACKAGED = {each.name: each for each in (bfloat16, *FLOAT8)}
+
+
 class _OfNumpy(dict[np.dtype[Any], dtype]):
-    """Array types to ours. bfloat16 comes with a package of its own, loaded when the first such array is seen."""
+    """Array types to ours."""
 
     def __missing__(self, array_type: np.dtype[Any]) -> dtype:
-        if array_type.name != "bfloat16":
+        found = _PACKAGED.get(array_type.name)
+        if found is None:
             raise KeyError(array_type)
-        _load_bfloat16()
-        return bfloat16
+        _load(found)
+        return found
 
 
 OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy(
@@ -158,25 +200,45 @@ OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy(
 )
 
 
-def _load_bfloat16() -> np.dtype[Any]:
+def _load(each: dtype) -> np.dtype[Any]:
     import ml_dtypes  # lazy: importing the package alone must load nothing but NumPy
 
-    array_type = np.dtype(ml_dtypes.bfloat16)
-    object.__setattr__(bfloat16, "numpy", array_type)
-    OF_NUMPY[array_type] = bfloat16
+    array_type = np.dtype(getattr(ml_dtypes, each.name))
+    object.__setattr__(each, "numpy", array_type)
+    OF_NUMPY[array_type] = each
     NARROW.add(array_type)
     return array_type
 
 
-NARROW: set[np.dtype[Any]] = {
-    float16.numpy
-}  # computed with in 32 bits, rounded once at the end; bfloat16 joins when loaded
+# Computed with in 32 bits, rounded once at the end; the types of `_PACKAGED` join when loaded.
+NARROW: set[np.dtype[Any]] = {float16.numpy}
 
 
 def widened(x: Any) -> Any:
-    """An array of 16-bit floats in 32 bits; any other value as it is."""
+    """An array of short floats in 32 bits; any other value as it is."""
     return x.astype(np.float32) if getattr(x, "dtype", None) in NARROW else x
 
+
+def cast_array(x: Any, want: dtype) -> Any:
+    """An array in another type. The 8-bit floats round as PyTorch's do: see the two exceptions."""
+    if want not in _ROUNDED:
+        return x.astype(want.numpy)
+    return _ROUNDED[want](x.astype(np.float32))
+
+
+def _saturated(x: Any) -> Any:
+    return np.clip(x, -448, 448).astype(float8_e4m3fn.numpy)
+
+
+def _power(x: Any) -> Any:
+    """The exponent alone, rounded to even; the sign is lost, infinity becomes NaN."""
+    bits = x.view(np.uint32)
+    exponent, half, rest = bits >> 23 & 255, bits & 0x400000 != 0, bits & 0x3FFFFF != 0
+    up = half & ((exponent > 0) | rest) & (exponent < 255)
+    return (exponent + up).astype(np.uint8).view(float8_e8m0fnu.numpy)
+
+
+_ROUNDED = {float8_e4m3fn: _saturated, float8_e8m0fnu: _power}
 
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
@@ -210,7 +272,7 @@ def _promotion_table() -> dict[tuple[dtype, dtype], dtype]:
     return {(a, b): joined for a, b, joined in joins if joined is not None}
 
 
-_PROMOTED = _promotion_table()
+_PROMOTED = _promotion_table() | {(each, each): each for each in (*FLOAT8, *NAMES.values())}
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
@@ -219,9 +281,26 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return found if found is not None else _refuse_promotion(type1, type2)
 
 
+_UNPROMOTED = (
+    (
+        frozenset((*FLOAT8, NAMES["float4_e2m1fn_x2"])),
+        "Promotion for Float8 Types is not supported, attempted to promote {} and {}",
+    ),
+    (
+        frozenset(each for name, each in NAMES.items() if name.startswith("q")),
+        "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+        "offending types: {} {}",
+    ),
+    (frozenset(NAMES.values()), "Promotion from {} and {} is unsupported."),
+)
+
+
 def _refuse_promotion(type1: dtype, type2: dtype) -> NoReturn:
     for position, given in enumerate((type1, type2), 1):
         _check_is_dtype(given, "promote_types", f"type{position}", position)
+    for kinds, says in _UNPROMOTED:
+        if kinds & {type1, type2}:
+            raise RuntimeError(says.format(type1.title, type2.title))
     raise RuntimeError(
         "Promotion for uint16, uint32, uint64 types is not supported, "
         f"attempted to promote {type1.title} and {type2.title}"
@@ -323,6 +402,13 @@ def scalar_dtype(number: object) -> dtype:
 
 _FRACTION_AND_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
 
+# The 8-bit types give the codes of infinity away, each in its own manner: eps, max, tiny.
+_LIMITS = {
+    float8_e5m2: (0.25, 57344.0, 2.0**-14), float8_e5m2fnuz: (0.125, 57344.0, 2.0**-15),
+    float8_e4m3fn: (0.125, 448.0, 2.0**-6), float8_e4m3fnuz: (0.125, 240.0, 2.0**-7),
+    float8_e8m0fnu: (1.0, 2.0**127, 2.0**-127),
+}  # fmt: skip
+
 
 _DType = dtype  # the classes below have an attribute of the name `dtype`, a string as in PyTorch
 
@@ -355,17 +441,22 @@ class finfo(_info):
     def __init__(self, type: _DType | None = None) -> None:
         given = settings.default_dtype if type is None else type
         _check_is_dtype(given, "finfo", "type", 1)
-        if given.category < FLOAT:
+        if given.category < FLOAT or given in NAMES.values():
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
         self._dtype = given.to_real()
         self.bits = self._dtype.itemsize * 8
-        fraction, exponent = _FRACTION_AND_EXPONENT_BITS[self._dtype]
-        top = 2 ** (exponent - 1) - 1
-        self.eps = 2.0**-fraction
-        self.max = (2.0 - self.eps) * 2.0**top
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - top)
-        self.resolution = float(f"1e-{math.floor(fraction * math.log10(2))}")
+        if self._dtype in _LIMITS:
+            self.eps, self.max, self.tiny = _LIMITS[self._dtype]
+            self.resolution = 1.0
+        else:
+            fraction, exponent = _FRACTION_AND_EXPONENT_BITS[self._dtype]
+            top = 2 ** (exponent - 1) - 1
+            self.eps = 2.0**-fraction
+            self.max = (2.0 - self.eps) * 2.0**top
+            self.tiny = 2.0 ** (1 - top)
+            self.resolution = float(f"1e-{math.floor(fraction * math.log10(2))}")
+        self.smallest_normal = self.tiny
+        self.min = -self.max if self._dtype.is_signed else self.tiny
 
     def __repr__(self) -> str:
         return (
@@ -383,7 +474,7 @@ class iinfo(_info):
         _check_is_dtype(type, "iinfo", "type", 1)
         if type is bool_:
             raise TypeError(f"{type} is not supported by torch.iinfo")
-        if type.category != INT:
+        if type.category != INT or type in NAMES.values():
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         self._dtype = type
         self.bits = type.itemsize * 8

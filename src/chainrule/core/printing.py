@@ -258,7 +258,7 @@ def _cells(array: Array) -> Cells:
 
 def _plain(array: Array) -> Array:
     """bfloat16 and float8, which NumPy knows only as opaque types, as the float32 of the same value."""
-    return array if array.dtype.kind in "fciub" else array.astype(np.float32)
+    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
 
 
 def _exact_cells(values: list[int]) -> Cells:

@@ -28,7 +28,7 @@ def _cast(input: Any, dtype: DType) -> Any:
         if dtype.category >= dtypes.FLOAT:
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8)
         input = input.real
-    return input.astype(dtype.numpy)
+    return dtypes.cast_array(input, dtype)
 
 
 @elementwise(
@@ -148,7 +148,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return converted(self, other.dtype, other.device)
 
 
-_LEGACY = {f"{d.title}Tensor": d for d in dtypes.ALL}
+_LEGACY = {f"{d.title}Tensor": d for d in (*dtypes.ALL, *dtypes.FLOAT8)}
 
 
 def _named_type(name: str) -> DType:

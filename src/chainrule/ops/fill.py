@@ -12,7 +12,7 @@ from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
 from chainrule.core.ambient import LISTENING
-from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import OF_NUMPY, cast_array
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
@@ -73,6 +73,8 @@ def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
         source = source.real
     if source.dtype.kind in "fV" and target.dtype.kind in "iu" and target.dtype != np.uint64:
         source = source.astype(np.int64)
+    if target.dtype.itemsize == 1 and target.dtype.kind == "V":
+        source = cast_array(source, OF_NUMPY[target.dtype])
     target[...] = source
 
 

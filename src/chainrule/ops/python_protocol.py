@@ -73,7 +73,7 @@ def item(self: Tensor) -> Any:
     if raw.size != 1:
         _refuse_many(self)
     value = raw.item()
-    return float(value) if raw.dtype.kind == "V" else value
+    return float(value) if raw.dtype.isbuiltin != 1 else value
 
 
 def _refuse_many(t: Tensor) -> NoReturn:
@@ -84,7 +84,7 @@ def _refuse_many(t: Tensor) -> NoReturn:
 def tolist(self: Tensor) -> Any:
     """The elements, as nested Python lists."""
     raw = concrete(self, "tolist")
-    return (raw.astype(np.float32) if raw.dtype.kind == "V" else raw).tolist()
+    return (raw.astype(np.float32) if raw.dtype.isbuiltin != 1 else raw).tolist()
 
 
 def _scalar(t: Tensor, wanted: str = "") -> Any:
@@ -178,7 +178,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     raw = concrete(self, "numpy")
     if here().grad and self.requires_grad:  # type: ignore[attr-defined]
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if raw.dtype.kind == "V" or raw.dtype.name == "bfloat16":
+    if raw.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
     store_of(self)
     return raw.view()
@@ -299,8 +299,8 @@ def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: 
 @method
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     raw = concrete(self, "tolist")
-    odd = raw.dtype.isbuiltin != 1  # bfloat16: its bits travel as integers
-    array = np.ascontiguousarray(raw).view(np.uint16).reshape(raw.shape) if odd else raw
+    odd = raw.dtype.isbuiltin != 1  # bfloat16 and its kind: their bits travel as integers
+    array = np.ascontiguousarray(raw).view(f"u{raw.itemsize}").reshape(raw.shape) if odd else raw
     state = self.__dict__ or None
     return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)  # type: ignore[attr-defined]
 
