@@ -170,3 +170,11 @@ def test_whole_number_gradients_are_refused():
     assert y.requires_grad
     with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, 3.0, -1.0])
+def test_a_number_to_the_power_of_a_tensor_without_axes(exponent):
+    for base in (2.0, 3, torch.tensor(2.0), torch.tensor([2.0, 3.0])):
+        got = base ** torch.tensor(exponent, dtype=torch.float64)
+        want = np.asarray(base) ** exponent
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)

@@ -908,7 +908,7 @@ def finale(w: Writer) -> list[str]:
         f"g100 = {loss}",
         f"{', '.join(found)}, = torch.autograd.grad(g100, [{names}], create_graph=True, allow_unused=True)",
     ]
-    again = " + ".join(f"(({g}.sin() * {x}).sum() if {g} is not None else 0)" for g, x in zip(found, leaves))
+    again = " + ".join(f"(({g}.atan() * {x}).sum() if {g} is not None else 0)" for g, x in zip(found, leaves))
     steps += [
         f"g101 = {again}",
         f"g102 = torch.autograd.grad(g101, [{names}], allow_unused=True, retain_graph=True) if isinstance(g101, torch.Tensor) else None",

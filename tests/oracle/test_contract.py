@@ -272,3 +272,20 @@ REFUSED: list[tuple[str, Any, list[Any]]] = [
 @pytest.mark.parametrize(("call", "arrays"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_refusals(call: Any, arrays: list[Any]) -> None:
     refuse(call, arrays)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3, 2), (1, 3, 2), (2, 3, 3, 2), (1, 1, 3, 2), (3, 3, 2)], ids=str)
+def test_a_change_after_a_batched_product_spoils_what_is_no_copy(shape: tuple[int, ...]) -> None:
+    import chainrule
+
+    outcomes = []
+    for m in (chainrule, torch):
+        a, b = m.ones(shape).requires_grad_() * 2, m.ones(2, 3, 2, 4, requires_grad=True)
+        out = (a @ b).sum()
+        a.mul_(2)
+        try:
+            out.backward()
+            outcomes.append(b.grad.tolist())
+        except RuntimeError as error:
+            outcomes.append("modified by an inplace operation" in str(error))
+    assert outcomes[0] == outcomes[1]

@@ -361,3 +361,19 @@ def test_node_names(text: str) -> None:
     x = drawn((3, 4))
     got, want = (eval(f"m.tensor(x, requires_grad=True).{text}", {"m": m, "x": x}) for m in (chainrule, torch))
     assert got.grad_fn.name() == want.grad_fn.name()
+
+
+@pytest.mark.parametrize("size", [(), (1,), (4,), (3, 4), (1, 4), (3, 1), (2, 3, 4), (1, 1, 4), (2, 1, 4)], ids=str)
+def test_sum_to_size(size: tuple[int, ...]) -> None:
+    import chainrule
+
+    agree(lambda m, t: t[0].sum_to_size(size), [drawn((2, 3, 4))], second=True)
+    agree(lambda m, t: t[0].sum_to_size(*size) if size else t[0].sum(), [drawn((2, 3, 4), "int64")])
+    for m in (chainrule, torch):
+        x = m.ones(2, 3, 4)
+        assert (x.sum_to_size(size) is x) == (size == (2, 3, 4))
+
+
+def test_sum_to_size_refuses() -> None:
+    for size in ((3, 3), (4, 2, 3, 4), (-1,)):
+        refuse(lambda m, t: t[0].sum_to_size(size), [drawn((2, 3, 4))])

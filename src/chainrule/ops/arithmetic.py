@@ -210,7 +210,10 @@ div.vjp(
 )
 
 
-@elementwise(check=not_for("div_floor_cpu", BOOL, COMPLEX), integers="i", node={"": "torch::autograd::NotImplemented"})
+@elementwise(
+    samples=samples(nonzero, two), check=not_for("div_floor_cpu", BOOL, COMPLEX), integers="i",
+    node={"": "torch::autograd::NotImplemented"},
+)  # fmt: skip
 def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""
     return divided_down(xp, *as_arrays(input, other))
@@ -219,7 +222,7 @@ def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array
 def no_derivative(name: str) -> Any:
     """The rule of an op that takes part in the graph but cannot be differentiated."""
 
-    def refuse(g: Any) -> Any:
+    def refuse(g: Any) -> NoReturn:
         raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
     return refuse
@@ -318,7 +321,7 @@ def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
         return _integer_power(xp, input, exponent)
     elif getattr(exponent, "ndim", 1) == 0:
         short = _SHORT_CUTS.get(exponent[()])
-        if short is not None and exponent.dtype.kind == "f" and input.ndim:
+        if short is not None and exponent.dtype.kind == "f" and getattr(input, "ndim", 0):
             return short(xp, input)
     return xp.power(input, exponent)
 

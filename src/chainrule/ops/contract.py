@@ -342,16 +342,17 @@ def _flipped_fold(x: Any, y: Any) -> Any:
 
 def _batches(x: Any, y: Any) -> Any:
     (*s, n, k), (*t, m, p) = x.shape, y.shape
-    lead = tuple(s)
-    if s != t:
-        lead = broadcast_shapes(tuple(s), tuple(t))
-        x = x if tuple(s) == lead else x.expand((*lead, n, k))
-        y = y if tuple(t) == lead else y.expand((*lead, m, p))
+    lead = tuple(s) if s == t else broadcast_shapes(tuple(s), tuple(t))
     if k != m:
         size = prod(lead)
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{size}, {k}] but got: [{size}, {m}]."
         )
+    if s != t:
+        x = x if tuple(s) == lead else x.expand((*lead, n, k))
+        y = y if tuple(t) == lead else y.expand((*lead, m, p))
+        if len(lead) > 1:  # what is saved is then a copy, as in PyTorch: later changes of the operand do not spoil it
+            x, y = x.reshape((prod(lead), n, k)), y.reshape((prod(lead), m, p))
     return unsafe_view(paired_mm.public(x, y), shape=(*lead, n, p))
 
 

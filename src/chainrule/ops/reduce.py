@@ -18,16 +18,17 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
-from chainrule.core.samples import apart, nonzero, real, samples
-from chainrule.core.shape import normalize_dim
+from chainrule.core.samples import apart, integers, nonzero, real, samples
+from chainrule.core.shape import normalize_dim, sum_to_size_axes
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, axes_of, count, placed, rank_of, restore_dtype, restored, sum_dtype, unfolded
+from chainrule.ops.arguments import one_of, read_ints
 from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp", "max",
-    "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "vector_norm",
+    "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "sum_to_size", "vector_norm",
 ]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -434,13 +435,16 @@ def _place_batch(name: str) -> Any:
     return run
 
 
-@reduction(check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"))
+_places: dict[str, list[Any]] = {"dim": [None, 0, -1], "keepdim": [False, True]}
+
+
+@reduction(check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"), samples=samples(apart, one, **_places))
 def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the largest value is: along an axis, or in the flattened whole."""
     return position("argmax", xp.argmax, input, dim, keepdim)
 
 
-@reduction(check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"))
+@reduction(check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"), samples=samples(apart, one, **_places))
 def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the smallest value is: along an axis, or in the flattened whole."""
     return position("argmin", xp.argmin, input, dim, keepdim)
@@ -469,19 +473,22 @@ def _logical_batch(name: str) -> Any:
     return run
 
 
-@reduction(vmap=_logical_batch("all"))
+_truths: dict[str, list[Any]] = {"dim": [None, 0, (-1,)], "keepdim": [False, True]}
+
+
+@reduction(vmap=_logical_batch("all"), samples=samples(integers(2), one, **_truths))
 def all(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """True where every element along the given axes (or of all) is nonzero."""
     return _logical("all", xp.logical_and, input, dim, keepdim)
 
 
-@reduction(vmap=_logical_batch("any"))
+@reduction(vmap=_logical_batch("any"), samples=samples(integers(2), one, **_truths))
 def any(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """True where some element along the given axes (or of all) is nonzero."""
     return _logical("any", xp.logical_or, input, dim, keepdim)
 
 
-@reduction()
+@reduction(samples=samples(integers(2), one, dim=[None, 0, (-1,)]))
 def count_nonzero(xp: Any, input: Array, dim: Any = None) -> Array:
     """How many elements are not zero."""
     return _add(input != 0, axes_of(dim, input.ndim), np.int64)
@@ -653,3 +660,14 @@ dist.vjp(
     input=lambda g, input, other, out, p: _dist_pull(g, input, other, out, p, 1),
     other=lambda g, input, other, out, p: _dist_pull(g, input, other, out, p, -1),
 )
+
+
+@composite("m", quick=True)
+def sum_to_size(self: Tensor, *size: Any, **named: Any) -> Tensor:
+    """Sum over the axes that broadcasting from `size` to the tensor's shape would add or stretch."""
+    target = read_ints("sum_to_size", "size", one_of("sum_to_size", size, named, "size"))
+    axes = sum_to_size_axes(tuple(self.shape), target)
+    if not target:
+        return sum(self)  # type: ignore[no-any-return]
+    summed = sum(self, axes, True) if axes else self
+    return call("view", summed, shape=target) if len(target) < self.ndim else summed  # type: ignore[no-any-return]
