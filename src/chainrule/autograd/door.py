@@ -40,12 +40,13 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
 
 
 def operator_door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
-    """One call through an operator: `x * y` declines a `y` it does not know, so that Python asks `y` next."""
+    """One call through an operator: `x * y` declines a `y` it does not know, so that Python asks `y` next.
+
+    Arrays are declined too: NumPy then computes `tensor * array` by its own promotion, and refuses `array * tensor`.
+    """
     a, b = inputs
-    if isinstance(b, np.ndarray):
+    if op.name == "eq" and isinstance(b, np.ndarray):
         b = call("from_numpy", b)
-    elif isinstance(a, np.ndarray):
-        a = call("from_numpy", a)
     elif not _operand(a) or not _operand(b):
         return NotImplemented
     return door(op, (a, b), params)
@@ -94,7 +95,13 @@ def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
 
 def _refuse(op: Any, name: str, at: int, value: Any) -> NoReturn:
     position = op.params.index(name) + 1
-    raise TypeError(f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+    raise TypeError(f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    """A type as C spells it: NumPy's carry the package's name."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 _ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}

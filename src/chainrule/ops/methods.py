@@ -29,7 +29,7 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _known(x: Any) -> bool:
-    return isinstance(x, (Tensor, np.ndarray, *NUMBERS)) or hasattr(type(x), "__torch_function__")
+    return isinstance(x, (Tensor, *NUMBERS)) or hasattr(type(x), "__torch_function__")
 
 
 def _reflected(op: Any) -> Any:
@@ -43,7 +43,7 @@ def _reflected(op: Any) -> Any:
 
 
 def _rtruediv(self: Tensor, other: Any) -> Any:
-    return call("reciprocal", self) * other if _known(other) else NotImplemented
+    return call("reciprocal", self) * other if _known(other) or isinstance(other, np.ndarray) else NotImplemented
 
 
 def _inplace(method: Any) -> Any:
