@@ -2,7 +2,7 @@
 
 `spelled` in a declaration (or in `@composite`) is a string of letters, each a place the function appears under its name:
 f `torch.`, m a method of Tensor, i an in-place method (`name_`), F with i: the in-place form is a function too,
-n `torch.nn.functional.`, l `torch.linalg.`, s `torch.special.`, t `torch.fft.`, r `torch.random.`; "" means private.
+n `torch.nn.functional.`, l `torch.linalg.`, s `torch.special.`, t `torch.fft.`, r `torch.random.`, k `torch.masked.`; "" means private.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
 __all__ = ["PUBLIC", "alias", "asked", "composite", "method", "publish", "spell"]
 
-PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstr"}
+PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstrk"}
 
 _CALM: set[type] = {int, float, bool, str, type(None), complex}  # arguments that never override
 
