@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.autograd.node import Node
 from chainrule.autograd.saved import SavedTensor, opened, recover, verify
+from chainrule.autograd.unfold import unfolded
 from chainrule.core.dtype import OF_NUMPY, result_type
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import broadcast_shapes
@@ -25,6 +27,15 @@ class OpNode(Node):
 
     op: Any
     layout: Any
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Where the cotangents go: (node, which of its outputs) for each input."""
+        return Node.next_functions.__get__(unfolded(self))  # type: ignore[no-any-return]
+
+    def register_hook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the pull; what it returns replaces `grad_inputs`."""
+        return Node.register_hook(unfolded(self), fn)
 
     def __getattr__(self, name: str) -> Any:
         """PyTorch's `_saved_<name>` and `_raw_saved_<name>`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.explain import forward_name
 from chainrule.autograd.node import Freed, Node, Sink, accumulator, hooks_of, sink, tick
 from chainrule.autograd.saved import freed
 from chainrule.backends.cpu import memory
@@ -232,7 +233,7 @@ def _origin(t: Tensor, v: View) -> tuple[str, str]:
     edge = t.edge
     maker, index = (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
     known = isinstance(maker, Node) and maker.__class__ is not Sink
-    title = maker.name().removesuffix("0").removesuffix("Backward").replace("Backward", "") if known else ""
+    title = forward_name(maker) if known else ""
     output = f"Output {index} of {title} is a view"
     if known and v.kind not in (ViewKind.NO_GRAD, ViewKind.INFERENCE):
         return output, ""

@@ -13,7 +13,7 @@ backend's array namespace. Parameters annotated `Array` are the tensor *inputs* 
 
 `vjp` gives, per input, a *rule*: a function linear in its first argument `g`, the cotangent of the output, whose other
 parameters name what must be kept until backward: an input, a static parameter, `out` (or an output's name),
-`<input>_shape` or `<input>_dtype`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
+`<input>_shape` or `<input>_dtype`. A rule that only raises, since there is no derivative, returns `NoReturn`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
 compute differentiable tensors.
 
 A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and the
@@ -30,7 +30,7 @@ import numpy as np
 
 from chainrule.core import dtype as dtypes
 
-__all__ = ["REGISTRY", "Array", "Number", "Op", "OpFunction", "Rule", "rule"]
+__all__ = ["REGISTRY", "Array", "Number", "Op", "OpFunction", "Rule", "refuses", "rule"]
 
 Array = Any  # an ndarray to a forward; whatever world the rule runs in, to a rule
 Number = Any  # a Python bool, int, float or complex
@@ -57,6 +57,16 @@ class Rule:
     def __init__(self, fn: Callable[..., Any], keeps: tuple[str, ...]) -> None:
         self.fn, self.keeps = fn, keeps
 
+    @property
+    def refuses(self) -> bool:
+        """Does the rule raise and do nothing else? Its annotation says so."""
+        return refuses(self.fn)
+
+
+def refuses(fn: Callable[..., Any]) -> bool:
+    """Is the function one that raises and does nothing else, `-> NoReturn`?"""
+    return getattr(fn, "__annotations__", {}).get("return") == "NoReturn"
+
 
 def rule(fn: Callable[..., Any]) -> Rule:
     """Read a rule's needs off its own signature: `lambda g, out: ...` keeps `out`."""
@@ -76,6 +86,7 @@ class Op:
         "defaults",  # name -> default of every parameter that has one
         "differentiable",  # positions of the outputs that carry gradients
         "doc",
+        "early",  # the number that a deprecated form of the call takes second: `add(x, 2, y)`; or ""
         "exact",  # the message when out= has not the result's very dtype, with {out} and {result} to fill in; or None
         "family",
         "fn",  # the function a declaration returns
@@ -104,6 +115,7 @@ class Op:
         "samples",
         "spelled",  # where the function is public: see core.public
         "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
+        "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
         "write",  # override of how the in-place form writes, or None
@@ -127,6 +139,8 @@ class Op:
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.exact: str | None = facts.pop("exact", None)
+        self.early: str = facts.pop("early", "")
+        self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""
         self.integers: str = facts.pop("integers", plain)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.autograd.unfold import around, following, kept, split
 from chainrule.core.dtype import NARROW
 from chainrule.core.family import call, common_dtype, contraction, front, general, sum_to
 from chainrule.core.op import Array, Number
@@ -710,10 +711,35 @@ def _linear_over_batch(x: Any, weight: Any, rank: int, marks: Any) -> Any:
     return out if rank > 1 else out.squeeze(-2)
 
 
+def _turned(g: Any) -> Any:
+    return g if g is None else flipped(g) if isinstance(g, Tensor) else g.T
+
+
+def _unfold_rows(node: Any) -> None:
+    """PyTorch's graph of a linear map: a product with a transposed weight."""
+    if node.edges[-1] is not None:
+        following(node, len(node.edges) - 1, "TBackward0", _turned)
+        around(node, lambda g: g, lambda gs: (*gs[:-1], _turned(gs[-1])))
+
+
+def _unfold_batch(node: Any) -> None:
+    """And of rows: the input is brought to a matrix before, the result to its shape after."""
+    shape, biased = kept(node, "input_shape"), len(node.edges) == 3
+    product_of_rows = split(node, "AddmmBackward0" if biased else "MmBackward0", _rows)
+    at, turns = len(node.edges[0].edges) - 2, product_of_rows.edges[-1] is not None
+    following(product_of_rows, at, "ViewBackward0", lambda g: g.reshape(tuple(shape)))
+    following(product_of_rows, at + 1, "TBackward0", _turned)
+    around(
+        product_of_rows,
+        lambda g: g.reshape((*shape[:-1], g.shape[-1])),
+        lambda gs: (*gs[:at], gs[at] if gs[at] is None else _rows(gs[at]), _turned(gs[-1]) if turns else None),
+    )
+
+
 _linear_facts: dict[str, Any] = {"check": _linear_dtypes, "vmap": _linear_batch, "spelled": ""}
 
 
-@contraction(node="Addmm", samples=samples(real, [((2,), (3, 4), (2, 4))]), **_linear_facts)
+@contraction(node="Addmm", unfold=_unfold_rows, samples=samples(real, [((2,), (3, 4), (2, 4))]), **_linear_facts)
 def linear_rows(xp: Any, bias: Array, input: Array, weight: Array) -> Array:
     """x @ weight.T + bias, of a matrix."""
     if input.shape[1] != weight.shape[1] or bias.shape != weight.shape[:1] or input.dtype in NARROW:
@@ -722,19 +748,26 @@ def linear_rows(xp: Any, bias: Array, input: Array, weight: Array) -> Array:
     return xp.add(out, bias, out)
 
 
-@contraction(node="View", samples=samples(real, [((2,), (2, 3, 4), (2, 4)), ((2,), (4,), (2, 4))]), **_linear_facts)
+@contraction(
+    node="View",
+    unfold=_unfold_batch,
+    samples=samples(real, [((2,), (2, 3, 4), (2, 4)), ((2,), (4,), (2, 4))]),
+    **_linear_facts,
+)
 def linear_batch(xp: Any, bias: Array, input: Array, weight: Array) -> Array:
     """x @ weight.T + bias, of a vector or a batch."""
     return _linear_biased(bias, input, weight)
 
 
-@contraction(node="Mm", linear=True, samples=samples(real, [((3, 4), (2, 4))]), **_linear_facts)
+@contraction(node="Mm", unfold=_unfold_rows, linear=True, samples=samples(real, [((3, 4), (2, 4))]), **_linear_facts)
 def linear_rows_plain(xp: Any, input: Array, weight: Array) -> Array:
     """x @ weight.T, of a matrix."""
     return _linear(input, weight)
 
 
-@contraction(node="UnsafeView", linear=True, samples=samples(real, [((2, 3, 4), (2, 4))]), **_linear_facts)
+@contraction(
+    node="UnsafeView", unfold=_unfold_batch, linear=True, samples=samples(real, [((2, 3, 4), (2, 4))]), **_linear_facts
+)
 def linear_batch_plain(xp: Any, input: Array, weight: Array) -> Array:
     """x @ weight.T, of a vector or a batch."""
     return _linear(input, weight)

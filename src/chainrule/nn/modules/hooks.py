@@ -1,18 +1,17 @@
-"""Hooks of modules: where they are kept, and the identity op that lets a backward hook see all gradients at once."""
+"""Hooks of modules: where they are kept, and the identity that lets a backward hook see all gradients at once."""
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from typing import Any
 
+from chainrule.autograd.function import Function
 from chainrule.autograd.handles import Hook, RemovableHandle
-from chainrule.autograd.node import hooks_of, node_of
-from chainrule.core.family import general
-from chainrule.core.op import Array
-from chainrule.core.samples import real, samples
-from chainrule.core.tensor import LEAF, Tensor
+from chainrule.core.ambient import here
+from chainrule.core.tensor import Tensor
 
-__all__ = ["BackwardWatch", "add", "hook_table"]
+__all__ = ["BackwardHookFunction", "BackwardWatch", "add", "hook_table"]
 
 
 def hook_table() -> OrderedDict[int, Hook]:
@@ -34,16 +33,33 @@ def add(table: Any, hook: Hook, *marks: Any, prepend: bool = False, marked: tupl
     return handle
 
 
-@general(
-    outs="many", linear=True, spelled="", name="backward_hook_function", node="BackwardHookFunction",
-    samples=samples(real, [((3,), (2, 2))]),
-)  # fmt: skip
-def _through(xp: Any, *tensors: Array) -> tuple[Array, ...]:
+class BackwardHookFunction(Function):
     """The tensors as they are, through one node: its cotangents arrive together."""
-    return tuple(t[...] for t in tensors)
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        return args
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.mark_non_differentiable(*[a for a in inputs if not a.requires_grad])
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        return grad_outputs
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        return tuple(t if t is None else t.view_as(t) for t in grad_inputs)
 
 
-_through.vjp(tensors=lambda g: g)
+_NOT_REACHED = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+    "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.register_full_backward_hook for more details."
+)
 
 
 class BackwardWatch:
@@ -61,11 +77,11 @@ class BackwardWatch:
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, passed through a node whose hook runs after the module's backward."""
+        self.n_inputs = len(args)
         node, args, at = _watched(args)
-        if node is None:
-            return args
-        self.n_inputs, self.at_inputs = len(args), at
-        hooks_of(node).before[id(self)] = self._inputs_arrived
+        if node is not None:
+            self.at_inputs = at
+            node.register_hook(self._inputs_done)
         return args
 
     def results(self, result: Any) -> Any:
@@ -75,38 +91,35 @@ class BackwardWatch:
         if node is None:
             return result
         self.n_outputs, self.at_outputs = len(whole), at
-        hooks_of(node).after[id(self)] = self._outputs_done
-        hooks_of(node).before[id(self)] = self._outputs_arrived
+        node.register_hook(self._outputs_done)
         return outs if isinstance(result, tuple) else outs[0]
 
-    def _outputs_arrived(self, gs: tuple[Any, ...]) -> Any:
+    def _outputs_done(self, _: Any, gs: tuple[Any, ...]) -> Any:
         whole = _spread(gs, self.at_outputs, self.n_outputs)
         for hook in self.before:
             answer = hook(self.module, whole)
             if answer is not None:
                 whole = _checked(answer, len(whole), "Backward pre hook", "grad_output")
         self.outputs = whole
+        if self.at_inputs is None:  # no input wants a gradient: the module's backward ends here
+            self._run_without_inputs()
         return tuple(whole[i] for i in self.at_outputs)
 
-    def _outputs_done(self, gs: Any, given: Any) -> None:
-        if self.at_inputs is None:  # no input wants a gradient: the module's backward ends here
-            for hook in self.after:
-                answer = hook(self.module, (), self.outputs)
-                if answer is not None and not (isinstance(answer, tuple) and all(a is None for a in answer)):
-                    raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or "
-                        "None for all gradients."
-                    )
-            self.outputs = None
+    def _run_without_inputs(self) -> None:
+        warnings.warn(_NOT_REACHED, stacklevel=5)
+        for hook in self.after:
+            answer = hook(self.module, (None,) * self.n_inputs, self.outputs)
+            if answer is not None and not (isinstance(answer, tuple) and all(a is None for a in answer)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or "
+                    "None for all gradients."
+                )
+        self.outputs = None
 
-    def _inputs_arrived(self, gs: tuple[Any, ...]) -> Any:
+    def _inputs_done(self, gs: tuple[Any, ...], _: Any) -> Any:
+        if self.outputs is None:  # the gradient came past the outputs, as in a second backward
+            return None
         assert self.at_inputs is not None
-        if self.outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This happens because the "
-                "gradient in your nn.Module flows to the Module's input without passing through the Module's output. "
-                "Make sure that the output depends on the input and that the loss is computed based on the output."
-            )
         whole = _spread(gs, self.at_inputs, self.n_inputs)
         for hook in self.after:
             answer = hook(self.module, whole, self.outputs)
@@ -119,16 +132,14 @@ class BackwardWatch:
 def _watched(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], list[int]]:
     """The node that the tensors among `args` were passed through (None if no gradient flows), the new args, where."""
     at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-    if not any(args[i].requires_grad for i in at):
+    if not here().grad or not any(args[i].requires_grad for i in at):
         return None, args, at
-    through = _through.public([args[i] for i in at])
-    edge = through[0].edge
-    if edge is None or edge is LEAF:
-        return None, args, at
+    through = BackwardHookFunction.apply(*[args[i] for i in at])
+    node = next((t.grad_fn for t in through if t.grad_fn is not None), None)
     changed = list(args)
     for i, t in zip(at, through):
         changed[i] = t
-    return node_of(edge), _like(args, changed), at
+    return node, _like(args, changed), at
 
 
 def _like(args: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...]:
@@ -143,7 +154,7 @@ def _spread(gs: tuple[Any, ...], at: list[int], size: int) -> tuple[Any, ...]:
 
 
 def _checked(answer: Any, size: int, kind: str, name: str) -> tuple[Any, ...]:
-    found = answer if isinstance(answer, tuple) else (answer,)
+    found = answer if isinstance(answer, (tuple, list)) else (answer,)
     if len(found) != size:
         raise RuntimeError(f"{kind} returned an invalid number of {name}, got {len(found)}, but expected {size}")
     return found
