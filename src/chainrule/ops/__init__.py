@@ -11,10 +11,11 @@ from importlib import import_module
 __all__ = ["SUBJECTS", "declare_all"]
 
 SUBJECTS = """
-    activation arithmetic attention blend class_loss compare complex contract conv convert copying create distance dropout
-    einsum embedding exponential facts fill flags index join legacy linalg logic loss masked norm_layers pad polynomials
-    parts pool printing_methods python_protocol reduce resize rounding sample scan shape_ops sign sort special_functions
-    statistics storage strided subscript trigonometric view_copies view_inplace views windows
+    activation arithmetic attention blend class_loss compare complex contract conv convert copying create distance
+    dropout einsum embedding exponential facts fill flags gradient index join legacy linalg logic loss masked
+    norm_layers pad polynomials parts pool printing_methods python_protocol reduce resize rounding sample scan
+    shape_ops sign sort special_functions statistics storage strided subscript trigonometric view_copies
+    view_inplace views windows
 """.split()
 
 

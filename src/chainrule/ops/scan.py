@@ -230,10 +230,18 @@ def _check_diff(input: Tensor, n: int, dim: int, extras: tuple[Any, ...]) -> Non
         raise RuntimeError(f"order must be non-negative but got {n}")
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    normalize_dim(dim, input.ndim)
+    along = normalize_dim(dim, input.ndim)
     for extra in extras:
-        if extra is not None and extra.ndim != input.ndim:
+        if extra is None:
+            continue
+        if extra.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for at, (want, have) in enumerate(zip(input.shape, extra.shape)):
+            if want != have and at != along:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({at}) = {want}, but got tensor.size({at}) = {have}"
+                )
 
 
 @composite()
