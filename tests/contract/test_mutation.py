@@ -39,11 +39,10 @@ EVERY = 8
 
 # Mutants that change nothing, each with the reason.
 EQUIVALENT: dict[str, str] = {
-    "masked_select: vmap scaled": "its batch rule only refuses",
-    "masked_select: vmap rolled": "its batch rule only refuses",
-    "zeta: rule of input scaled": "the rule only refuses",
-    "zeta: rule of input negated": "the rule only refuses",
-    "zeta: rule of input dropped": "the rule only refuses",
+    "full_like: vmap rolled": "all examples are equal",
+    "new_filled: vmap rolled": "all examples are equal",
+    "ones_like: vmap rolled": "all examples are equal",
+    "zeros_like: vmap rolled": "all examples are equal",
 }
 
 

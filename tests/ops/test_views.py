@@ -149,3 +149,10 @@ def test_refusals(name: str) -> None:
     program, kind, phrase = REFUSED[name]
     with pytest.raises(kind, match=phrase):
         program(torch.arange(6.0).view(2, 3))
+
+
+def test_gradients_of_as_strided_scatter_are_slopes_at_any_offset() -> None:
+    x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    src = torch.rand(2, 2, dtype=torch.float64, requires_grad=True)
+    for stride, offset in (((1, 2), 1), ((3, 1), 1), ((3, 1), 0)):
+        assert torch.autograd.gradcheck(lambda a, b: torch.as_strided_scatter(a, b, (2, 2), stride, offset), (x, src))

@@ -8,7 +8,7 @@ linear in `g`, so pulling through it is the push.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from chainrule.autograd.engine import run
 from chainrule.autograd.node import AccumulateGrad, Freed, accumulator, edge_of
@@ -26,6 +26,7 @@ __all__ = [
     "drop_tangents",
     "primal",
     "push_outputs",
+    "refuse",
     "set_tangent",
     "tangent_of",
     "transpose",
@@ -103,9 +104,18 @@ def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[T
     total: list[Tensor | None] = [None] * len(outs)
     for at, t in enumerate(ts):
         if t is not None and (op.variadic or op.inputs[at] in op.pulls):
+            if not op.variadic and op.pulls[op.inputs[at]].refuses:
+                refuse(op.name)
             for i, term in enumerate(_push_one(op, at, t, primals, params, outs)):
                 total[i] = term if total[i] is None else total[i] if term is None else total[i] + term  # type: ignore[operator]
     return total
+
+
+def refuse(name: str) -> NoReturn:
+    """An op that has no forward mode, by what PyTorch says of it."""
+    raise NotImplementedError(
+        f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet."
+    )
 
 
 def _push_one(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MetaArray", "emptied", "empty", "is_meta", "like", "strided"]
+__all__ = ["MetaArray", "emptied", "empty", "is_meta", "like", "strided", "unknown_shape"]
 
 _RESERVE = (1 << 45, 1 << 42, 1 << 38, 1 << 34, 1 << 30)  # bytes of address space to ask for, at most
 _memory: list[Any] = []
@@ -141,6 +141,11 @@ def like(x: Any, dtype: Any = None) -> MetaArray:
     turned = empty(tuple(x.shape[a] for a in order), want)
     made: MetaArray = turned.transpose(tuple(np.argsort(order)))
     return made
+
+
+def unknown_shape(raws: Any, params: Any) -> Any:
+    """What an op infers whose result is as long as the elements say."""
+    raise NotImplementedError("the shape of the result depends on elements, and meta tensors have none")
 
 
 def _tiny(x: Any) -> Any:

@@ -3,6 +3,9 @@
 `samples(domain, shapes, **grid)` makes a function of a NumPy generator that yields (inputs, params): one input array per
 shape in each row of `shapes`, and every combination of the grid's values. Inputs that are not drawn (index tensors,
 Python numbers, None) are put into a row as they are.
+
+Where an op is defined, or has its gradient, on a set only (Hermitian matrices), `keeping` maps an array into that set:
+inputs are drawn in it, and the laws move them along it.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ class Drawn:
         self.domain, self.shape = domain, shape
 
 
-def samples(domain: Domain, shapes: list[tuple[Any, ...]], **grid: list[Any]) -> Any:
+def samples(domain: Domain, shapes: list[tuple[Any, ...]], keeping: Any = None, **grid: list[Any]) -> Any:
     """See the module's text. A row may hold shapes, `Drawn(domain, *shape)`, or ready values."""
 
     def draw(rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -66,6 +69,7 @@ def samples(domain: Domain, shapes: list[tuple[Any, ...]], **grid: list[Any]) ->
             for values in itertools.product(*grid.values()):
                 yield tuple(_one(rng, domain, entry) for entry in row), dict(zip(grid, values))
 
+    draw.keeping = keeping  # type: ignore[attr-defined]
     return draw
 
 

@@ -7,7 +7,7 @@ All of these are formulas for rules: they take bare arrays or tensors.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "restore_dtype", "restored", "SAME_OUT", "sum_dtype",
+    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored", "SAME_OUT", "sum_dtype",
     "unfolded",
 ]  # fmt: skip
 
-SAME_OUT = "Expected out tensor to have dtype {result}, but got {out} instead"  # what ops say that never cast into out=
+SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"  # what ops say that never cast into out=
 SCALARS = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 
@@ -99,6 +99,14 @@ def restore_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
 
 
+def refuse_batch(name: str) -> NoReturn:
+    """The results of examples differ in shape: there is no batch of them."""
+    raise RuntimeError(
+        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. "
+        "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
 # ------------------------------------------------------------------------------------------- positions on an axis
 
 
@@ -132,7 +140,10 @@ def picked(xp: Any, input: Array, index: Array, *, dim: int, unique: bool = Fals
     return xp.take_along_axis(input, index, dim) if input.ndim else input
 
 
-@indexing(linear=True, spelled="", vmap=_placed_batch)
+@indexing(
+    linear=True, spelled="", vmap=_placed_batch,
+    samples=samples(real, [((2, 4), Drawn(integers(3), 2, 4))], dim=[0], shape=[(3, 4)]),
+)  # fmt: skip
 def placed(xp: Any, input: Array, index: Array, *, dim: int, shape: tuple[int, ...], unique: bool = False) -> Array:
     """Zeros of the given shape with the input added at `index` along `dim`: the transpose of `picked`."""
     if not shape:

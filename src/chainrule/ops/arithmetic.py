@@ -82,7 +82,7 @@ def _addend(input: Any, other: Any, alpha: Any) -> Any:
     return times(other, alpha)
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib")
+@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha")
 def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Sum of two tensors, element by element; `other` is first multiplied by `alpha`."""
     return xp.add(input, other) if alpha == 1 else xp.add(input, _addend(input, other, alpha))
@@ -91,7 +91,12 @@ def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number 
 add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=both(_check_difference, _check_alpha), integers="i")
+@elementwise(
+    samples=samples(real, two, alpha=[1, 2.5]),
+    check=both(_check_difference, _check_alpha),
+    integers="i",
+    early="alpha",
+)
 def sub(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Difference of two tensors, element by element; `other` is first multiplied by `alpha`."""
     return xp.subtract(input, other) if alpha == 1 else xp.subtract(input, _addend(input, other, alpha))
@@ -212,7 +217,7 @@ div.vjp(
 
 @elementwise(
     samples=samples(nonzero, two), check=not_for("div_floor_cpu", BOOL, COMPLEX), integers="i",
-    node={"": "torch::autograd::NotImplemented"},
+    node={"": "NotImplemented"},
 )  # fmt: skip
 def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""

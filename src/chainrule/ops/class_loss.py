@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.forward import refuse as refuse_forward
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import COMPLEX
 from chainrule.core.family import call, fused, general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
-from chainrule.core.samples import Drawn, apart, integers, samples
+from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.domains import no_complex, not_for
 from chainrule.ops.loss import REDUCTIONS, check_reduction, folded, legacy_reduction, share
 
@@ -221,10 +223,18 @@ def _occupancy(log_p: Any, skip: Any, alpha: Any) -> Any:
     return alpha + back[::-1, ::-1] - log_p
 
 
+def _no_forward(primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> NoReturn:
+    refuse_forward("_ctc_loss")
+
+
+def _labels_drawn(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return rng.integers(1, 4, size=shape)
+
+
 # The rule is PyTorch's: the derivative along changes that keep the probabilities of each step summing to one. It takes
-# the log-softmax before it into account, so that it is no slope of this op alone.
+# the log-softmax before it into account, so that it is no slope of this op alone, and has no transpose for forward mode.
 @general(
-    name="_ctc_loss", node="CtcLoss", spelled="",
+    name="_ctc_loss", node="CtcLoss", spelled="", jvp=_no_forward,
     meta=lambda raws, params: hollow(raws[0].shape[1:2], raws[0].dtype),
 )  # fmt: skip
 def ctc_op(
@@ -246,6 +256,10 @@ def ctc_op(
 
 @general(
     name="_ctc_loss_backward", node="CtcLossBackward", spelled="",
+    samples=samples(
+        real, [((2,), (5, 2, 4), Drawn(_labels_drawn, 2, 2))],
+        input_lengths=[(5, 4)], target_lengths=[(2, 1)], blank=[0], zero_infinity=[False, True],
+    ),
     meta=lambda raws, params: hollow(raws[1].shape, raws[1].dtype),
 )  # fmt: skip
 def ctc_backward(
@@ -279,6 +293,10 @@ ctc_op.vjp(
         g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
     )
 )
+
+
+_once = no_derivative("_ctc_loss_backward")
+ctc_backward.vjp(grad=_once, log_probs=_once)
 
 
 def _length_list(lengths: Any, name: str) -> Ints:

@@ -111,7 +111,7 @@ view_as_real.vjp(input=_joined)
 
 
 @view(
-    spelled="f", holomorphic=False,
+    spelled="f", samples=samples(any_real, [((3, 2),), ((2, 3, 2),)]), holomorphic=False,
     vmap=lambda values, batched, size, params: view_as_complex(values[0]),  # type: ignore[has-type]
 )  # fmt: skip
 def view_as_complex(xp: Any, input: Array) -> Array:

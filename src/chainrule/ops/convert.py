@@ -16,7 +16,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import strides_for
-from chainrule.core.tensor import META, Tensor
+from chainrule.core.tensor import CPU, META, Tensor
 from chainrule.ops.arithmetic import one
 from chainrule.ops.create import like_array, place
 
@@ -43,7 +43,12 @@ def to_dtype(xp: Any, input: Array, *, dtype: DType) -> Array:
 to_dtype.vjp(input=lambda g, input_dtype: cast(g, input_dtype))
 
 
-@elementwise(promote="none", spelled="", name="to_copy", node="ToCopy", linear=True, holomorphic=False)
+@elementwise(
+    promote="none", spelled="", name="to_copy", node="ToCopy", linear=True, holomorphic=False,
+    samples=samples(
+        real, [((3, 4),), ((),)], dtype=[dtypes.float64, dtypes.complex128], device=[CPU], memory_format=[preserve_format],
+    ),
+)  # fmt: skip
 def to_copy(xp: Any, input: Array, *, dtype: DType, device: Device, memory_format: MemoryFormat) -> Array:
     """The values in new memory: another dtype, device, or order of the axes."""
     out = like_array(input, None, dtype, device, memory_format)

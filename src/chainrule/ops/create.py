@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.cuts import EXITS, cut_of, returns
 from chainrule.autograd.versions import InferenceStore
 from chainrule.backends import meta
 from chainrule.config import settings
@@ -23,6 +24,7 @@ from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
+from chainrule.core.samples import real, samples
 from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, strided
@@ -31,9 +33,9 @@ from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import spell
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
-from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Tensor
+from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
 
-__all__ = ["allocate", "creation", "dtype_from", "filled", "made", "place", "read_size", "tensor", "write_to"]
+__all__ = ["allocate", "creation", "dtype_from", "filled", "made", "made_of", "place", "read_size", "tensor", "write_to"]
 
 _new = object.__new__
 CALM = frozenset((int, float, bool, complex, tuple, list, Size, str))  # first arguments that never override
@@ -88,6 +90,23 @@ def made(raw: Any, requires_grad: bool = False) -> Tensor:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.edge = LEAF
     return t
+
+
+def made_of(data: Any, raw: Any, requires_grad: bool = False) -> Tensor:
+    """A new leaf with the data in it; where they came out of a graph, it knows where that was cut."""
+    t = made(raw, requires_grad)
+    if not requires_grad:
+        t.cut = _cut_before(data, raw)
+    return t
+
+
+def _cut_before(data: Any, raw: Any) -> Cut | None:
+    """Why no gradient flows to a tensor made of these data, if they were computed from what had one."""
+    while data.__class__ in _SHAPES and data:
+        data = data[0]
+    if isinstance(data, Tensor):
+        return cut_of(data, "copy")
+    return returns(raw) if EXITS and raw.__class__ is np.ndarray else None
 
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
@@ -244,6 +263,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         if raw.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.edge = LEAF
+    elif EXITS or data.__class__ is not float:
+        t.cut = _cut_before(data, raw)
     return t
 
 
@@ -263,7 +284,7 @@ def _tensor_with(data: Any, dtype: Any, device: Any, requires_grad: bool, pin_me
     if isinstance(data, Tensor):
         return _copy_constructed(data, kind, device, requires_grad)
     raw = array_of(data, kind)
-    return made(raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
+    return made_of(data, raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 
 
 def _copy_constructed(data: Tensor, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
@@ -274,6 +295,7 @@ def _copy_constructed(data: Tensor, dtype: DType | None, device: Any, requires_g
         stacklevel=3 if dtype is None and device is None else 4,
     )
     copy: Tensor = data.detach().clone()  # type: ignore[attr-defined]
+    copy.cut = cut_of(data, "copy")
     if dtype is not None or device is not None:
         copy = copy.to(dtype=dtype or data.dtype, device=place(device) if device is not None else data.device)  # type: ignore[attr-defined]
     return copy.requires_grad_() if requires_grad else copy  # type: ignore[attr-defined, no-any-return]
@@ -289,7 +311,7 @@ def _as_tensor(data: Any, dtype: DType | None, device: Any, copy: bool | None) -
     if isinstance(data, Tensor):
         return _converted(data, dtype, device, bool(copy))
     if isinstance(data, np.ndarray) and not copy:
-        t = made(shared(data))
+        t = made_of(data, shared(data))
         return _converted(t, dtype, device, False)
     if copy is False:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -298,7 +320,7 @@ def _as_tensor(data: Any, dtype: DType | None, device: Any, copy: bool | None) -
 
 def _tensor_with_no_modes(data: Any, dtype: DType | None, device: Any) -> Tensor:
     raw = array_of(data, dtype)
-    return made(raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype))
+    return made_of(data, raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype))
 
 
 def _converted(t: Tensor, dtype: DType | None, device: Any, copy: bool) -> Tensor:
@@ -328,8 +350,7 @@ def shared(array: Any) -> Any:
         warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
             "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
-            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            stacklevel=5,
+            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     return array if array.__class__ is np.ndarray else np.asarray(array)
 
@@ -339,7 +360,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the array's own memory."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return made(shared(ndarray))
+    return made_of(ndarray, shared(ndarray))
 
 
 @creation()
@@ -877,6 +898,9 @@ def _alike(op_fn: Any, input: Any, fill: Any, dtype: Any, layout: Any, device: A
     return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
 
 
+_patterns: list[tuple[Any, ...]] = [((2, 3),), ((),)]
+
+
 def _patterned(name: str, fill: Any, doc: str) -> Any:
     def fn(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
         return _alike(op_fn, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
@@ -888,7 +912,10 @@ def _patterned(name: str, fill: Any, doc: str) -> Any:
 
     fn.__name__ = forward.__name__ = name
     fn.__doc__ = forward.__doc__ = doc
-    op_fn = _pattern(spelled="", vmap=lambda values, batched, size, params: public(values[0], **params))(forward)
+    op_fn = _pattern(
+        spelled="", vmap=lambda values, batched, size, params: public(values[0], **params),
+        samples=None if fill is None else samples(real, _patterns, dtype=[None, dtypes.int32]),
+    )(forward)  # fmt: skip
     public = creation()(fn)
     return _behind(
         op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None)
@@ -900,7 +927,10 @@ ones_like = _patterned("ones_like", 1, "Ones in the shape of another tensor.")
 empty_like = _patterned("empty_like", None, "An uninitialised tensor in the shape of another.")
 
 
-@_pattern(spelled="", name="full_like", vmap=lambda values, batched, size, params: full_like(values[0], **params))
+@_pattern(
+    spelled="", name="full_like", vmap=lambda values, batched, size, params: full_like(values[0], **params),
+    samples=samples(real, _patterns, fill_value=[2.5], dtype=[None, dtypes.int32]),
+)  # fmt: skip
 def _full_like(xp: Any, input: Array, *, fill_value: Any, dtype: DType | None = None, device: Any = None, memory_format: Any = None) -> Array:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     return like_array(input, fill_value, dtype, device, memory_format)
@@ -916,7 +946,11 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     )
 
 
-@_pattern(spelled="", name="new_filled", vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}))  # fmt: skip
+@_pattern(
+    spelled="", name="new_filled",
+    vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}),
+    samples=samples(real, _patterns, size=[(), (3, 2)], fill=[0, 2.5], dtype=[None, dtypes.int32]),
+)  # fmt: skip
 def _new_filled(xp: Any, input: Array, *, size: tuple[int, ...], fill: Any, dtype: DType | None = None, device: Any = None) -> Array:  # fmt: skip
     """An array of any shape, in the dtype and on the device of another."""
     return new_array(input, size, fill, dtype, device)
@@ -986,9 +1020,10 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
             stacklevel=3,
         )
         copy = data.detach().clone().to(dtype=kind, device=where)  # type: ignore[attr-defined]
+        copy.cut = cut_of(data, "copy")
         return copy.requires_grad_() if requires_grad else copy  # type: ignore[no-any-return]
     raw = array_of(data, kind)
-    return made(raw if where is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
+    return made_of(data, raw if where is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 
 
 # ------------------------------------------------------------------------------------------------ dtypes of operands

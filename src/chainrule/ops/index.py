@@ -6,12 +6,13 @@ index_add, take and put, masked_select and masked_scatter.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.autograd.door import check_fits, has_overlap
+from chainrule.backends.meta import unknown_shape
 from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
@@ -20,6 +21,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim, numel
 from chainrule.core.tensor import META, Tensor
+from chainrule.ops.along import refuse_batch
 from chainrule.ops.fill import check_apart, check_target
 from chainrule.ops.subscript import index as index_op
 
@@ -149,11 +151,8 @@ def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 def _no_batch(name: str) -> Any:
-    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
-        raise RuntimeError(
-            f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. "
-            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
+    def rule(values: Any, batched: Any, size: int, params: Any) -> NoReturn:
+        refuse_batch(name)
 
     return rule
 
@@ -504,11 +503,7 @@ put.vjp(
 _mask = np.array([[True, False, True], [False, True, True]])
 
 
-def _unknown_shape(raws: Any, params: Any) -> Any:
-    raise NotImplementedError("the shape of the result depends on elements, and meta tensors have none")
-
-
-@indexing(meta=_unknown_shape, samples=samples(real, [((2, 3), _mask)]), vmap=_no_batch("masked_select"))  # fmt: skip
+@indexing(meta=unknown_shape, samples=samples(real, [((2, 3), _mask)]), vmap=_no_batch("masked_select"))  # fmt: skip
 def masked_select(xp: Any, input: Array, mask: Array) -> Array:
     """The elements where a mask holds, as a vector."""
     return xp.scatter.masked_select(input, mask)
@@ -576,7 +571,9 @@ def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-@indexing(spelled="", vmap=_no_batch("nonzero"), meta=_unknown_shape, name="nonzero")
+@indexing(
+    spelled="", vmap=_no_batch("nonzero"), meta=unknown_shape, name="nonzero", samples=samples(integers(2), [((2, 3),), ((4,),)])
+)
 def nonzero_op(xp: Any, input: Array) -> Array:
     """The positions of elements that are not zero, one row each."""
     return xp.argwhere(input) if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)

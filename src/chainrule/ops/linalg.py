@@ -7,12 +7,12 @@ definition takes conjugates, norms or real parts (Cholesky, QR, spectra) write t
 from __future__ import annotations
 
 from math import inf, prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.backends import meta
-from chainrule.core.dtype import NARROW, OF_NUMPY
+from chainrule.core.dtype import NARROW, OF_NUMPY, float64
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, cast, dtype_of, general, sum_to
 from chainrule.core.op import Array
@@ -145,7 +145,32 @@ def _triangle(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return np.tril(rng.normal(size=shape)) + 3 * np.eye(shape[-1])
 
 
+def _hermitian(x: Any) -> Any:
+    """The Hermitian matrix with the lower triangle of x: what ops read that trust their input to be Hermitian."""
+    upper = np.swapaxes(np.tril(x, -1), -1, -2).conj()
+    return np.tril(x, -1) + upper + np.eye(x.shape[-1]) * x.real
+
+
+def _positive_definite(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return _hermitian(rng.normal(size=shape) + 6 * np.eye(shape[-1]))
+
+
+def _spread(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """With eigenvalues that are real and lie apart."""
+    return rng.normal(size=shape) * 0.3 + np.diag(3.0 * np.arange(1, shape[-1] + 1))
+
+
+def _spread_hermitian(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return _hermitian(_spread(rng, shape))
+
+
 _squares: list[tuple[Any, ...]] = [((3, 3),), ((2, 3, 3),)]
+
+
+def _row_swaps(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """What LAPACK says of row exchanges: each row, counted from one, with itself or one further down."""
+    rows = np.arange(1, shape[-1] + 1)
+    return (rows + rng.integers(0, shape[-1] - rows + 1, size=shape)).astype(np.int32)
 
 
 # -------------------------------------------------------------------------------------------------------- inverse, det
@@ -400,6 +425,7 @@ def triangular_solve(
 
 @general(
     name="linalg_cholesky_ex", spelled="", outs=("L", "info"), holomorphic=False, vmap=whole_batch("linalg_cholesky_ex"),
+    samples=samples(_positive_definite, _squares, keeping=_hermitian, upper=[False, True]),
 )  # fmt: skip
 def cholesky_ex(xp: Any, input: Array, *, upper: bool = False, check_errors: bool = False) -> Array:
     """The Cholesky factor, and per matrix an int32 that is not 0 where there is none."""
@@ -503,7 +529,10 @@ def lu_factor_ex(xp: Any, A: Array, *, pivot: bool = True, check_errors: bool = 
     return run(xp.linalg.lu_factor_ex, A, pivot)
 
 
-@general(spelled="", vmap=whole_batch("swapped_rows"))
+@general(
+    spelled="", vmap=whole_batch("swapped_rows"),
+    samples=samples(real, [(Drawn(_row_swaps, 3),), (Drawn(_row_swaps, 2, 3),)], rows=[3, 4], dtype=[float64]),
+)  # fmt: skip
 def swapped_rows(xp: Any, input: Array, *, rows: int, dtype: DType) -> Array:
     """The permutation matrix P of A = P L U, from the swaps of rows."""
     flat = input.reshape(prod(input.shape[:-1]), input.shape[-1])
@@ -599,6 +628,10 @@ _public(lu, "lu")
 
 @general(
     name="lu_unpack", outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
+    samples=samples(
+        real,
+        [((3, 3), Drawn(_row_swaps, 3)), ((2, 3, 4), Drawn(_row_swaps, 2, 3)), ((4, 3), Drawn(_row_swaps, 3))],
+    ),
 )  # fmt: skip
 def lu_unpack(xp: Any, LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> Array:
     """P, L and U, from what `lu_factor` gives."""
@@ -623,7 +656,14 @@ def _unpack_pull(g: Any, shape: tuple[int, ...]) -> Any:
 lu_unpack.vjp(LU_data=lambda g, LU_data_shape: _unpack_pull(g, tuple(LU_data_shape)))
 
 
-@general(name="linalg_lu_solve", spelled="", holomorphic=False)
+@general(
+    name="linalg_lu_solve", spelled="", holomorphic=False,
+    samples=samples(
+        _regular,
+        [((3, 3), Drawn(_row_swaps, 3), Drawn(real, 3, 3)), ((2, 3, 3), Drawn(_row_swaps, 2, 3), Drawn(real, 2, 3, 3))],
+        left=[True, False], adjoint=[False, True],
+    ),
+)  # fmt: skip
 def lu_solve_op(xp: Any, LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """X with A X = B (or X A = B), from the factors of A; with `adjoint` of its conjugate transpose."""
     if pivots.dtype != np.int32:
@@ -711,11 +751,18 @@ def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     return into("qr", _named("qr", ("Q", "R"), found), out, (input,))
 
 
-@general(name="geqrf", outs=("a", "tau"))
+@general(name="geqrf", outs=("a", "tau"), differentiable=(0, 1), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]))
 def geqrf(xp: Any, input: Array) -> Array:
     """Householder's reflectors of a QR factorisation, packed, and their scales."""
     packed, tau = run(lambda a: np.linalg.qr(a, "raw"), input)
     return xp.swapaxes(xp.ascontiguousarray(packed), -1, -2), tau
+
+
+def _no_geqrf_derivative(g: Any) -> NoReturn:
+    raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+
+geqrf.vjp(input=_no_geqrf_derivative)
 
 
 @composite(spelled="l")
@@ -776,7 +823,7 @@ def ormqr(
 
 @general(
     name="linalg_svd", spelled="", outs=("U", "S", "Vh"), differentiable=(0, 1, 2), holomorphic=False, gaps=True,
-    vmap=whole_batch("linalg_svd"),
+    vmap=whole_batch("linalg_svd"), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)], full_matrices=[False]),
 )  # fmt: skip
 def svd(xp: Any, A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Array:
     """U, S and Vh with A = U diag(S) Vh, S falling."""
@@ -849,7 +896,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
 
 @general(
     name="linalg_eigh", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False,
-    gaps=True, vmap=whole_batch("linalg_eigh"),
+    gaps=True, vmap=whole_batch("linalg_eigh"), samples=samples(_spread_hermitian, _squares, keeping=_hermitian),
 )  # fmt: skip
 def eigh(xp: Any, A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, rising, and eigenvectors of a Hermitian matrix."""
@@ -884,7 +931,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 @general(
     name="linalg_eig", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False, gaps=True,
-    vmap=whole_batch("linalg_eig"),
+    vmap=whole_batch("linalg_eig"), samples=samples(_spread, _squares),
 )  # fmt: skip
 def eig(xp: Any, input: Array) -> Array:
     """The eigenvalues and eigenvectors of a square matrix, complex always."""
@@ -972,6 +1019,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @general(
     name="linalg_lstsq", spelled="", outs=("solution", "residuals", "rank", "singular_values"), holomorphic=False,
+    samples=samples(real, [((4, 3), (4, 2)), ((2, 4, 3), (2, 4, 2))]),
 )  # fmt: skip
 def lstsq(xp: Any, A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None) -> Array:
     """The X of least |A X - B|; residuals, rank, singular values."""

@@ -15,6 +15,7 @@ from chainrule.core.dtype import COMPLEX
 from chainrule.core.family import elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import spell
+from chainrule.core.samples import Drawn, integers, samples, unit
 from chainrule.ops.arithmetic import as_arrays, no_derivative
 from chainrule.ops.domains import not_for
 
@@ -62,7 +63,7 @@ def _declare(name: str, first: First, step: Step, shifted: bool) -> None:
     forward.__annotations__ = {"input": "Array | Number", "n": "Array | Number"}
     fn = elementwise(
         name=f"special_{title}", promote="float", spelled="", check=not_for(title, COMPLEX),
-        node={"": "torch::autograd::NotImplemented"},
+        node={"": "NotImplemented"}, samples=samples(unit, [((3, 4), Drawn(integers(6), 4))]),
     )(forward)  # fmt: skip
     refuse = no_derivative(f"special_{title}")
     fn.vjp(input=refuse, n=refuse)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.door import refuse_overlap
 from chainrule.backends.cpu import memory
 from chainrule.core import dtype as dtypes
 from chainrule.core.family import call, general, shape_of
@@ -489,6 +490,7 @@ def _as_strided_scatter(
     whole = memory.relaid(input, origin[1])
     part = memory.strided(whole, size, stride, offset - origin[2])
     _fits(src.shape, part.shape)
+    refuse_overlap(part)
     part[...] = src
     return whole
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from chainrule.autograd.door import refuse_overlap
 from chainrule.core.dtype import BOOL, COMPLEX, bool_
 from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import alias, composite
-from chainrule.core.samples import nonzero, samples
+from chainrule.core.samples import Drawn, nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, no_derivative, one, two, zeros_like
 from chainrule.ops.compare import kept
@@ -110,6 +112,11 @@ def copysign(xp: Any, input: Array, other: Array | Number) -> Array:
 copysign.vjp(input=lambda g, input, out: g * kept(out / input, input != 0), other=lambda g: zeros_like(g))
 
 
+def signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Of -1, 0 and 1."""
+    return rng.integers(-1, 2, size=shape).astype(np.float64)
+
+
 def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if any(t.dtype.is_complex for t in inputs):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -117,7 +124,10 @@ def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
-@elementwise(check=_check_heaviside, node={"": "torch::autograd::NotImplemented"})
+@elementwise(
+    samples=samples(real, [((3, 4), (3, 4)), (Drawn(signs, 3, 4), (4,))]), check=_check_heaviside,
+    node={"": "NotImplemented"},
+)  # fmt: skip
 def heaviside(xp: Any, input: Array, values: Array) -> Array:
     """0 below 0, 1 above, `values` at 0."""
     if input.dtype.kind == "f":

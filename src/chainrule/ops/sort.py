@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends.meta import unknown_shape
 from chainrule.core.family import general, reduction, scan
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
-from chainrule.core.samples import apart, samples
+from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT, placed
+from chainrule.ops.along import SAME_OUT, placed, refuse_batch
 from chainrule.ops.reduce import pulled_to
 from chainrule.ops.writing import into
 
@@ -51,7 +52,7 @@ def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable:
 sort.vjp(input=lambda g, indices, input_shape, dim: _moved_back(g, indices, input_shape, dim))
 
 
-@scan(check=_check_sort)
+@scan(check=_check_sort, samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
 def argsort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """Where each value in order along an axis comes from."""
     return xp.sorting.argsort(input, normalize_dim(dim, input.ndim), bool(descending))
@@ -132,11 +133,28 @@ for _choice in (kthvalue, mode):
 # ---------------------------------------------------------------------------------------------------- distinct values
 
 
-def _no_derivative(name: str) -> NoReturn:
-    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+def _no_derivative(name: str) -> Any:
+    def refuse(g: Any) -> NoReturn:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return refuse
 
 
-@general(name="unique", node="Unique2", outs=("values", "inverse", "counts"), spelled="")
+def _unique_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> NoReturn:
+    refuse_batch("_unique2" if params["dim"] is None else "unique_dim")
+
+
+def _consecutive_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> NoReturn:
+    refuse_batch("unique_consecutive")
+
+
+_repeating: list[tuple[Any, ...]] = [((6,),), ((4, 2),)]
+
+
+@general(
+    name="unique", node="Unique2", outs=("values", "inverse", "counts"), spelled="",
+    samples=samples(integers(3), _repeating, dim=[None, 0]), meta=unknown_shape, vmap=_unique_batch,
+)  # fmt: skip
 def _unique(xp: Any, input: Array, *, dim: int | None) -> Array:
     """Distinct values in order, which one each element is, how often each occurs."""
     if input.dtype.kind == "c":
@@ -144,7 +162,10 @@ def _unique(xp: Any, input: Array, *, dim: int | None) -> Array:
     return xp.sorting.unique(input, None if dim is None else normalize_dim(dim, input.ndim))
 
 
-@general(name="unique_consecutive", node="UniqueConsecutive", outs=("values", "inverse", "counts"), spelled="")
+@general(
+    name="unique_consecutive", node="UniqueConsecutive", outs=("values", "inverse", "counts"), spelled="",
+    samples=samples(integers(3), _repeating, dim=[None, 0]), meta=unknown_shape, vmap=_consecutive_batch,
+)  # fmt: skip
 def _unique_consecutive(xp: Any, input: Array, *, dim: int | None) -> Array:
     """Values without repetitions of a neighbour, which one each element is, how many each stands for."""
     return xp.sorting.unique_consecutive(input, None if dim is None else normalize_dim(dim, input.ndim))
@@ -154,8 +175,8 @@ def _title(input: Any) -> str:
     return "ComplexFloat" if input.dtype.itemsize == 8 else "ComplexDouble"
 
 
-_unique.vjp(input=lambda g: _no_derivative("_unique2"))
-_unique_consecutive.vjp(input=lambda g: _no_derivative("unique_consecutive"))
+_unique.vjp(input=_no_derivative("_unique2"))
+_unique_consecutive.vjp(input=_no_derivative("unique_consecutive"))
 
 
 def _asked(results: Any, return_inverse: bool, return_counts: bool) -> Any:
@@ -201,7 +222,14 @@ def _as_values(xp: Any, values: Any) -> Any:
     return values if hasattr(values, "dtype") else xp.asarray(values)
 
 
-@general(spelled="f")
+def _rising(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return np.sort(rng.normal(size=shape), -1)
+
+
+@general(
+    spelled="f",
+    samples=samples(_rising, [((5,), Drawn(real, 3)), ((2, 5), Drawn(real, 2, 3))], right=[False, True]),
+)
 def searchsorted(
     xp: Any,
     sorted_sequence: Array,
@@ -218,7 +246,10 @@ def searchsorted(
     return xp.sorting.searchsorted(sorted_sequence, _as_values(xp, input), out_int32, right, side, sorter)
 
 
-@general(name="bucketize", spelled="")
+@general(
+    name="bucketize", spelled="",
+    samples=samples(real, [((2, 3), Drawn(_rising, 5))], out_int32=[False, True], right=[False, True]),
+)  # fmt: skip
 def _bucketize(xp: Any, input: Array | Number, boundaries: Array, *, out_int32: bool, right: bool) -> Array:
     """The bucket of each element between ordered boundaries."""
     return xp.sorting.bucketize(_as_values(xp, input), boundaries, out_int32, right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -246,7 +246,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 
 @elementwise(
-    samples=samples(above_two, [(3.0, (3, 4)), (2.5, (3,))]), promote="float", check=_real("zeta"), spelled="s",
+    samples=samples(above_two, [(3.0, (3, 4)), (2.5, (3,)), ((3, 4), (4,))]), promote="float", check=_real("zeta"), spelled="s",
     node={"TT": "SpecialZetaBackward0", "NT": "SpecialZetaBackward1", "TN": "SpecialZetaBackward2"},
 )  # fmt: skip
 def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
@@ -257,7 +257,7 @@ def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     return xp.special.zeta(x, q).reshape(shape)
 
 
-def _no_order_derivative(g: Any) -> Any:
+def _no_order_derivative(g: Any) -> NoReturn:
     raise RuntimeError("derivative for aten::special_zeta is not implemented")
 
 
@@ -289,12 +289,15 @@ def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
 
     forward.__doc__ = doc
     forward.__annotations__ = {"input": "Array", "other": "Array"}
-    fn = elementwise(name=name, check=not_for(f"{name}_cpu", BOOL, INT, COMPLEX), spelled="fmi")(forward)
+    fn = elementwise(
+        name=name, check=not_for(f"{name}_cpu", BOOL, INT, COMPLEX), spelled="fmi",
+        samples=samples(positive, [((3, 4), (3, 4)), ((3, 4), (4,))]),
+    )(forward)
 
     def pull_other(g: Any, input: Any, other: Any) -> Any:
         return g * (sign * exp((input - 1) * log(other) - other - lgamma(input)))
 
-    def pull_input(g: Any) -> Any:
+    def pull_input(g: Any) -> NoReturn:
         raise RuntimeError(f"the derivative for '{name}: input' is not implemented.")
 
     fn.vjp(input=pull_input, other=pull_other)

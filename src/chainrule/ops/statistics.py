@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.meta import unknown_shape
 from chainrule.core.dtype import NARROW
 from chainrule.core.family import call, general, reduction
 from chainrule.core.op import Array
 from chainrule.core.public import composite
-from chainrule.core.samples import apart, real, samples
+from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import RETURN_TYPES, return_type
 from chainrule.ops.along import axes_of, count, restore_dtype, restored, unfolded
+from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
 from chainrule.ops.sort import need_extent, refuse_unordered
@@ -408,7 +410,7 @@ def _check_bins(bins: int) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
 
-@general(check=_check_histc)
+@general(check=_check_histc, samples=samples(real, [((12,),), ((3, 4),)], bins=[5], min=[-1, 0], max=[0, 1]))
 def histc(xp: Any, input: Array, bins: int = 100, min: Any = 0, max: Any = 0) -> Array:
     """How many elements fall in each of `bins` equal intervals from min to max."""
     _check_bins(bins)
@@ -421,10 +423,16 @@ def _check_bincount(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype.title}'")
 
 
-@general(check=_check_bincount)
+@general(
+    check=_check_bincount, meta=unknown_shape, node={"": "NotImplemented"},
+    samples=samples(integers(5), [((6,), None), ((6,), Drawn(real, 6))], minlength=[0, 8]),
+)  # fmt: skip
 def bincount(xp: Any, input: Array, weights: Array | None = None, minlength: int = 0) -> Array:
     """How often each integer occurs, or the sum of its weights."""
     return xp.scatter.bincount(input, weights, minlength)
+
+
+bincount.vjp(weights=no_derivative("bincount"))
 
 
 @composite()
@@ -515,6 +523,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
             _check_weights(name, each, observations)
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = observations if weights is None else weights.sum()
+    if weights is not None and isinstance(total.raw, np.ndarray) and total.item() == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     middle = x.sum(1) / total if weights is None else (x * weights).sum(1) / total
     left = (
         total - correction
@@ -535,7 +545,7 @@ def _positive(left: Any) -> Any:
             UserWarning,
             stacklevel=4,
         )
-        return 0 if not isinstance(left, Tensor) else left * 0
+        return 0 if not isinstance(left, Tensor) else call("zeros_like", left)
     return left
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from chainrule.backends.cpu import memory
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import LISTENING
-from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import OF_NUMPY, float64, int32
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
 from chainrule.core.layout import contiguous_format
 from chainrule.core.op import Array
 from chainrule.core.public import asked, composite, spell
-from chainrule.core.samples import real, samples
+from chainrule.core.samples import integers, real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops.arguments import one_of, read_ints
@@ -91,7 +91,9 @@ def _refuse_view(input: Any, shape: Any) -> Any:
     return input.reshape(shapes.infer_size(read_ints("view", "size", tuple(shape)), input.size))
 
 
-@sharing(name="view_dtype", spelled="")
+@sharing(
+    name="view_dtype", spelled="", samples=samples(integers(1000), [((3, 2),)], dtype=[int32, float64])
+)
 def view_dtype(xp: Any, input: Array, dtype: DType) -> Array:
     """The same bytes, read as another dtype."""
     return _recast(input, dtype)

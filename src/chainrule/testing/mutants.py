@@ -15,14 +15,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from chainrule.autograd.bind import rebind
-from chainrule.core.op import Op, Rule
+from chainrule.core.family import dtype_of
+from chainrule.core.op import Op, Rule, refuses
 from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor
 
 __all__ = ["Mutant", "mutants"]
 
+
+def _scaled(x: Any) -> Any:
+    """A hundredth more; of integers and truth values, where that would be cut off again, the next one."""
+    category = dtype_of(x).category
+    return x * 1.01 if category >= 2 else x + 1 if category else x == 0
+
+
 _CHANGES: dict[str, Callable[[Any], Any]] = {
-    "scaled": lambda x: x * 1.01,
+    "scaled": _scaled,
     "negated": lambda x: -x,
     "dropped": lambda x: x * 0.0,
 }
@@ -51,18 +59,19 @@ class Mutant:
 
 
 def mutants(op: Op) -> Iterator[Mutant]:
-    """Every mutant of an op."""
-    for name, rule in op.pulls.items():
+    """Every mutant of an op. A rule that only refuses has none."""
+    pulls = {name: rule for name, rule in op.pulls.items() if not rule.refuses}
+    for name, rule in pulls.items():
         for how, change in _CHANGES.items():
             wrong = Rule(_after(rule.fn, change), rule.keeps)
             yield Mutant(op, f"rule of {name} {how}", "pulls", {**op.pulls, name: wrong})
-    for a, b in itertools.combinations(op.pulls, 2):
+    for a, b in itertools.combinations(pulls, 2):
         swapped = {**op.pulls, a: op.pulls[b], b: op.pulls[a]}
         yield Mutant(op, f"rules of {a} and {b} exchanged", "pulls", swapped)
     if op.push is not None:
         for how, change in _CHANGES.items():
             yield Mutant(op, f"jvp {how}", "push", _after(op.push, change))
-    if op.batch is not None and not op.family.is_view:
+    if op.batch is not None and not op.family.is_view and not refuses(op.batch):
         yield Mutant(op, "vmap scaled", "batch", _after(op.batch, _CHANGES["scaled"]))
         yield Mutant(op, "vmap rolled", "batch", _after(op.batch, _rolled))
 
