@@ -4,7 +4,8 @@
     ├── GraphError             something about the graph of a gradient is wrong
     │   ├── FreedError         backward through a graph that was already freed
     │   ├── DetachedError      a gradient was asked of something that has none
-    │   └── StaleError         a saved value was changed in place
+    │   ├── StaleError         a saved value was changed in place
+    │   └── UnusedError        a gradient was asked with respect to something that was not used
     ├── InferenceError         an inference tensor was used where autograd needs a normal one
     └── LinAlgError            a matrix does not have the decomposition or the inverse asked for
 
@@ -13,7 +14,7 @@ The first line of each message is PyTorch's phrase, so that searches and `assert
 
 from __future__ import annotations
 
-__all__ = ["DetachedError", "FreedError", "GraphError", "InferenceError", "LinAlgError", "StaleError"]
+__all__ = ["DetachedError", "FreedError", "GraphError", "InferenceError", "LinAlgError", "StaleError", "UnusedError"]
 
 
 class GraphError(RuntimeError):
@@ -30,6 +31,10 @@ class DetachedError(GraphError):
 
 class StaleError(GraphError):
     """A value saved for backward was changed in place before backward used it."""
+
+
+class UnusedError(GraphError):
+    """A gradient was asked with respect to something that the outputs were not computed from."""
 
 
 class InferenceError(GraphError):

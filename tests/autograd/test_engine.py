@@ -107,7 +107,7 @@ def test_a_changed_value_names_who_saved_and_who_changed_it() -> None:
 def test_a_cut_path_names_the_cut() -> None:
     with ch.no_grad():
         y = leaf(1.0) * 2
-    with pytest.raises(RuntimeError, match=r"(?s)does not require grad.*cut by no_grad.*test_engine"):
+    with pytest.raises(RuntimeError, match=r"(?s)does not require grad.*cut: *by no_grad.*test_engine"):
         (y * 3).sum().backward()
 
 
@@ -144,3 +144,20 @@ def test_grad_dtype_decides_what_a_leaf_gets() -> None:
         x.grad_dtype = asked
         (x * 2).sum().backward()
         assert x.grad.dtype is want
+
+
+def test_a_node_shows_its_class_and_names_where_pytorch_wrote_it_by_hand() -> None:
+    x = ch.tensor([3.0], requires_grad=True)
+    for out, title in ((ch.zeros(1).copy_(x), "CopyBackwards"), (ch.floor_divide(x, 2.0), "NotImplemented")):
+        assert repr(out.grad_fn).startswith(f"<{title} object at ")
+        assert out.grad_fn.name() == f"torch::autograd::{title}"
+
+
+def test_a_node_of_a_users_function_shows_where_functions_live() -> None:
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+    node = Twice.apply(leaf(1.0)).grad_fn
+    assert repr(node).startswith("<torch.autograd.function.TwiceBackward object at ") and node.name() == "TwiceBackward"

@@ -8,16 +8,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.engine import Wanted, run
-from chainrule.autograd.node import Freed, Node, Sink, accumulator, sink
+from chainrule.autograd.explain import detached_text, not_scalar_text, unused_text
+from chainrule.autograd.node import Freed, Node, Sink, accumulator, node_of, sink
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
 from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
-from chainrule.core.sites import describe, here_in_user_code
+from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Port, Tensor, fresh
-from chainrule.errors import DetachedError
+from chainrule.errors import DetachedError, UnusedError
 
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
 
@@ -49,7 +51,7 @@ def backward(
         grad_tensors = _renamed(grad_tensors, grad_variables)
     roots = _sequence(tensors)
     if create_graph:
-        warn_once(_CYCLE, stacklevel=4)
+        warn_once(_CYCLE)
     chosen = None if inputs is None else _chosen(inputs, "backward")
     starts = _starts(roots, _gradients(grad_tensors, len(roots)))
     wanted, landing = _targets(chosen) if chosen is not None else (None, None)
@@ -91,7 +93,8 @@ def backward_of_scalar(t: Tensor, keep: bool) -> bool:
     raw, edge = t.raw, t.edge
     if edge is None or edge is LEAF or raw.shape != () or raw.dtype.kind != "f":
         return False
-    run(((edge, raw.dtype.type(1)),), tensors=False, keep=keep, freed=Freed(*here_in_user_code()))
+    first = edge.node.key if edge.__class__ is Port else edge.key
+    run(((edge, raw.dtype.type(1)),), tensors=False, keep=keep, freed=Freed(*here_in_user_code(), first))
     return True
 
 
@@ -99,10 +102,10 @@ def _targets(chosen: list[Any]) -> tuple[Wanted, set[Node]]:
     """`backward(inputs=...)`: leaves accumulate; others keep the gradient that passes by."""
     wanted: Wanted = {}
     landing: set[Node] = set()
-    for t in chosen:
+    for at, t in enumerate(chosen):
         if isinstance(t, Tensor):
             t.retain_grad()  # type: ignore[attr-defined]
-        port = _port(_target_edge(t))
+        port = _port(_target_edge(t, at))
         wanted[port] = None
         landing.add(port[0])
     return wanted, landing
@@ -120,6 +123,9 @@ def _gradients(given: Any, size: int) -> list[Any]:
     if given is None:
         return [None] * size
     found = [given] if isinstance(given, Tensor) else list(given)
+    for g in found[:size]:
+        if g is not None and not isinstance(g, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if len(found) != size:
         raise RuntimeError(f"got {size} tensors and {len(found)} gradients")
     return found
@@ -162,14 +168,12 @@ def _check_implicit(t: Any) -> None:
     facts = _facts(t) or t.node._input_metadata
     shape, dtype = facts
     if any(n != 1 for n in shape):
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        raise RuntimeError(not_scalar_text(t, shape))
     if not dtype.is_floating_point:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
 
 
 def _check_cotangent(t: Any, g: Any, at: int, batched: bool) -> None:
-    if not isinstance(g, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     facts = _facts(t)
     if facts is None:
         return
@@ -195,16 +199,7 @@ def _check_cotangent(t: Any, g: Any, at: int, batched: bool) -> None:
 
 
 def _no_gradient(t: Any, at: int) -> NoReturn:
-    text = f"element {at} of tensors does not require grad and does not have a grad_fn"
-    cut = t.cut if isinstance(t, Tensor) else None
-    if cut is not None:
-        text += f"\n  the graph was cut by {cut.how}, at {describe(cut.code, cut.lasti)}"
-    elif isinstance(t, Tensor) and not (t.dtype.is_floating_point or t.dtype.is_complex):
-        text += f"\n  its dtype is {t.dtype}: only floating point and complex tensors have gradients"
-    else:
-        text += "\n  nothing it was computed from requires a gradient: "
-        text += "set requires_grad=True on the inputs before the forward"
-    raise DetachedError(text)
+    raise DetachedError(detached_text(t, f"element {at} of tensors does not require grad and does not have a grad_fn"))
 
 
 def _go(
@@ -213,7 +208,7 @@ def _go(
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
     foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
     tensors = create_graph or bool(here().stack) or foreign
-    freed = Freed(*here_in_user_code())
+    freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
     if tensors:
         roots = [(e, _ones(t) if g is None else g) for e, t, g in starts]
         with swapped(grad=create_graph):
@@ -290,32 +285,36 @@ def _gradient_list(
     starts = _starts(roots, _gradients(gs, len(roots)), batched)
     if batched:
         return _batched_grad(roots, targets, _gradients(gs, len(roots)), create, unused)
-    edges = [_target_edge(t) for t in targets]
+    edges = [_target_edge(t, at) for at, t in enumerate(targets)]
     wanted: Wanted = {_port(e): None for e in edges}
     tensors = _go(starts, create, keep, wanted, None) if starts else True
-    return [_answer(at, wanted[_port(e)], tensors, unused) for at, e in enumerate(edges)]
+    gs = [wanted[_port(e)] for e in edges]
+    at = next((at for at, g in enumerate(gs) if g is None), None)
+    if not unused and at is not None:
+        raise UnusedError(unused_text(at, targets[at], edges[at], [e for e, _, _ in starts]))
+    found = [None if g is None else g if tensors else fresh(_dense(np.asarray(g))) for g in gs]
+    _note_cuts(found, create)
+    return found
 
 
 def _port(edge: Any) -> tuple[Node, int]:
     return (edge.node, edge.index) if edge.__class__ is Port else (edge, 0)
 
 
-def _target_edge(t: Any) -> Any:
+def _target_edge(t: Any, at: int) -> Any:
     edge = gradient_edge(t)
     if edge is None:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
+        phrase = "One of the differentiated Tensors does not require grad"
+        raise DetachedError(detached_text(t, phrase, f"inputs[{at}]"))
     return sink() if edge.__class__ is Sink else edge
 
 
-def _answer(at: int, g: Any, tensors: bool, allow_unused: bool) -> Any:
-    if g is None:
-        if allow_unused:
-            return None
-        raise RuntimeError(
-            f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
-        )
-    return g if tensors else fresh(_dense(np.asarray(g)))
+def _note_cuts(gs: list[Any], create_graph: bool) -> None:
+    """Gradients that cannot be differentiated again know why."""
+    cut = None
+    for g in gs:
+        if g is not None and g.edge is None and g.cut is None:
+            g.cut = cut = cut or cut_here("linear" if create_graph else "grad")
 
 
 def _dense(g: Any) -> Any:

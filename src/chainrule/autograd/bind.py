@@ -19,8 +19,8 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
-from chainrule.autograd.door import door, operator_door, with_aliases
-from chainrule.autograd.eager import cut_here
+from chainrule.autograd.door import door, operator_door, with_aliases, with_early
+from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
@@ -32,7 +32,7 @@ from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
 from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
-from chainrule.core.tensor import LEAF, PLAIN, Port, Store, Tensor, View
+from chainrule.core.tensor import LEAF, PLAIN, Cut, Port, Store, Tensor, View
 from chainrule.core.types import return_class
 
 __all__ = ["bind", "operator", "rebind", "source"]
@@ -51,8 +51,8 @@ _COMMON: dict[str, Any] = {
     "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
     "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
-    "refresh": refresh, "tick": tick, "cut_here": cut_here,
-    "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain, "with_aliases": with_aliases, "xp": cpu, "REQUIRED": REQUIRED,
+    "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
+    "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED,
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ _COMMON: dict[str, Any] = {
 def _signature(op: Op, has_out: bool) -> str:
     parts = signature_text(op)
     if has_out:
-        parts += ([] if "*" in parts else ["*"]) + ["out=None"]
+        parts += ([] if any(p[0] == "*" for p in parts) else ["*"]) + ["out=None"]
     if "dim" in op.params:
         parts.append("**aliased")
     return ", ".join(parts)
@@ -82,6 +82,9 @@ def _public_source(op: Op) -> str:
     if "dim" in op.params:
         given = ", ".join(f"{p!r}: {p}" for p in (*op.params, "out"))
         lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
+    if op.early:
+        params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
+        lines.append(f"    if early: return with_early(op, op, ({', '.join(op.inputs)}, *early), {params}, out)")
     if op.variadic and op.outs is None:
         return list_source(op, lines)
     slow = f"return {_door_call(op, has_out)}"
@@ -152,14 +155,16 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     is_view, promotes = op.family.is_view, isinstance(op.family, Elementwise)
     checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes) and n not in op.unpromoted]
     if checked and not is_view:
-        first = checked[0]
+        first = next((n for n in checked if kind[n] == "T"), checked[0])
         odd = [_dtype_test(op, kind)]
         odd += [
             f"r_{n}.dtype is not d" if kind[n] == "T" else f"(r_{n} is not None and r_{n}.dtype is not d)"
-            for n in checked[1:]
+            for n in checked
+            if n != first
         ]
         odd += [f"r_{n}.dtype is not BOOL" for n in op.inputs if n in op.unpromoted]
-        lines += [f"d = r_{first}.dtype", f"if {' or '.join(odd)}: {slow}"]
+        absent = f" if r_{first} is not None else None" if kind[first] == "O" else ""
+        lines += [f"d = r_{first}.dtype{absent}", f"if {' or '.join(odd)}: {slow}"]
     elif (
         not is_view and "T" in kinds
     ):  # an array without elements has a dtype of its own, which the check above refuses
@@ -206,6 +211,8 @@ def _finish(op: Op) -> list[str]:
 def _finish_others(op: Op) -> list[str]:
     kept = Layout(op, _variants(op)[0], False).kept if op.pulls else []
     lines = [] if 0 in kept else ["t.store = None"]
+    if op.pulls:
+        lines.append(f"if node is not None: cut = Cut('{op.name} indices', node.code, node.lasti)")
     for i, r in enumerate(_others(op), 1):
         lines += [f"t{i} = new(Tensor)", f"t{i}.raw = {r}", f"t{i}.edge = t{i}.extra = t{i}.viewed = None"]
         lines += [f"t{i}.cut = cut", f"t{i}.store = {'store' if i in kept else 'None'}"]
@@ -223,11 +230,11 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             for n in tensors
         )
         lines = [f"node = store = None; cut = ({reasons}) or None"]
-        return [*lines, f"if {wants}: cut = cut_here('{op.name} has no derivative')"] if tensors else lines
+        return [*lines, f"if {wants}: cut = cut_here('{op.name}')"] if tensors else lines
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
     lay = Layout(op, kinds, False)
     lines = []
-    for n in lay.ruled:
+    for n in reversed(lay.ruled):  # the accumulator made last runs first: gradients reach the leaves in argument order
         if kind[n] == "O":
             lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.viewed is not None: refresh({n})"]
             lines += [f"    e_{n} = {n}.edge", f"    if e_{n} is LEAF: e_{n} = accumulator({n})"]
@@ -370,7 +377,8 @@ def operator(op: Op) -> Any:
 def rebind(op: Op) -> None:
     """Forget what was compiled: the declaration changed, so the next call compiles again. For tests of rules."""
     op.nodes.clear()
-    for fn in (op.fn.public, getattr(op.fn, "operator", op.fn.public)):
+    public = getattr(op.fn, "door", op.fn.public)  # another function may stand in front of the compiled one
+    for fn in (public, getattr(op.fn, "operator", public)):
         fn.__code__, fn.__defaults__, fn.__kwdefaults__ = _trampoline.__code__, None, None
 
 

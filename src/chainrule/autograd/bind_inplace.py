@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.door import Inplace, door
+from chainrule.autograd.cuts import cut_here
+from chainrule.autograd.door import Inplace, door, with_early
 from chainrule.autograd.nodes import compiled, tuple_text
 from chainrule.backends import cpu
 from chainrule.core.ambient import LISTENING, QUIET, here
@@ -24,14 +25,14 @@ __all__ = ["inplace_function", "inplace_of", "signature_text"]
 
 _SCOPE: dict[str, Any] = {
     "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE, "LISTENING": LISTENING, "PLAIN": PLAIN,
-    "QUIET": QUIET, "Store": Store, "door": door, "getframe": sys._getframe, "here": here, "new": object.__new__, "xp": cpu,
+    "QUIET": QUIET, "cut_here": cut_here, "Store": Store, "door": door, "getframe": sys._getframe, "here": here, "new": object.__new__, "with_early": with_early, "xp": cpu,
 }  # fmt: skip
 
 
 def inplace_function(op: Op, ufunc_of: Callable[[Op], str | None]) -> Any:
     """The function of an op's in-place form, compiled on its first call: `mul` gives `mul_`."""
     form = op.inplace = Inplace(op)  # type: ignore[assignment]
-    scope = {**_SCOPE, "form": form, "forward": op.forward, "text": lambda: _source(op, ufunc_of(op))}
+    scope = {**_SCOPE, "form": form, "op": op, "forward": op.forward, "text": lambda: _source(op, ufunc_of(op))}
     fn = FunctionType(_trampoline.__code__, scope, form.name)
     scope["_self"], scope["_settle"] = fn, _settle
     fn.__doc__, fn.__module__, fn.__qualname__ = f"In-place form of `{op.name}`.", "chainrule", form.name
@@ -64,7 +65,7 @@ def signature_text(op: Op) -> list[str]:
     parts = []
     for at, name in enumerate(op.params):
         if at == op.keyword_from:
-            parts.append("*")
+            parts.append("*early" if op.early else "*")
         parts.append(f"{name}=D_{name}" if name in op.defaults else name)
     return parts
 
@@ -73,6 +74,8 @@ def _source(op: Op, ufunc: str | None) -> str:
     params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
     slow = f"return door(form, {tuple_text(list(op.inputs))}, {params})"
     lines = [f"def {op.name}_({', '.join(signature_text(op))}):"]
+    if op.early:
+        lines.append(f"    if early: return with_early(op, form, ({', '.join(op.inputs)}, *early), {params})")
     if (
         op.family.diagonal
         and op.write is None
@@ -115,7 +118,14 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
             f"else: {slow}",
         ]
         wants.append("wants")
-    lines.append(f"if ({' or '.join(wants)}) and not (QUIET and not here().grad): {slow}")
+    lines += [f"if {' or '.join(wants)}:", f"    if not (QUIET and not here().grad): {slow}"]
+    if len(wants) > 1:
+        lines.append(f"    if {first}.edge is None: {first}.cut = cut_here('no_grad')")
+    for n in tensors[1:]:
+        lines.append(f"elif {n}.cut is not None and {first}.edge is None: {first}.cut = {n}.cut")
+    if number is not None:
+        lines.append(f"elif {number}.__class__ in PLAIN and {number}.cut is not None and {first}.edge is None:")
+        lines.append(f"    {first}.cut = {number}.cut")
     lines += [
         f"s = {first}.store",
         f"if s is None: s = {first}.store = Store()",

@@ -18,11 +18,12 @@ from chainrule.core.dtype import can_cast
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
+from chainrule.core.notices import warn_once
 from chainrule.core.op import Op
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
-__all__ = ["NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases"]
+__all__ = ["NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases", "with_early"]
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
@@ -35,6 +36,8 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
         done, result = overridden(op, inputs, params, out)
         if done:
             return result
+    if out is not None and op.fills and params["dtype"] is None and isinstance(out, Tensor):
+        params = {**params, "dtype": out.dtype}
     result = apply(op, inputs, params)
     return result if out is None else write_out(op, result, out, inputs)
 
@@ -117,6 +120,21 @@ def with_aliases(op: Op, given: dict[str, Any], aliased: dict[str, Any]) -> Any:
     return op.fn.public(**given)
 
 
+def with_early(op: Op, form: Any, args: tuple[Any, ...], params: dict[str, Any], *out: Any) -> Any:
+    """A deprecated form of the call: `add(x, 2, y)` means `add(x, y, alpha=2)`."""
+    if len(args) != len(op.inputs) + 1 or not isinstance(args[1], NUMBERS):
+        raise TypeError(f"{form.name}() takes {len(op.inputs)} positional arguments but {len(args)} were given")
+    first, *rest = [f"Tensor {n}" for n in op.inputs]
+    self, end = ([first], ["Tensor out = None"]) if form is op else ([], [])
+    old = ", ".join([*self, f"Number {op.early}", *rest, *["*"][: len(end)], *end])
+    new = ", ".join([*self, *rest, "*", f"Number {op.early} = {op.defaults[op.early]}", *end])
+    warn_once(
+        f"This overload of {form.name} is deprecated:\n\t{form.name}({old})\n"
+        f"Consider using one of the following signatures instead:\n\t{form.name}({new})"
+    )
+    return door(form, (args[0], *args[2:]), {**params, op.early: args[1]}, *out)
+
+
 # -------------------------------------------------------------------------------------------------------- out=
 
 
@@ -147,17 +165,38 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     op.family.check_out(op, result, out, inputs)
+    if op.exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
+        names = {"out_type": _c_name(out.dtype), "result_type": _c_name(result.dtype)}
+        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title, **names))
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
         )
-    if op.exact is not None and out.dtype is not result.dtype and not inputs[0].dtype.is_complex:
-        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title))
     if out.shape != result.shape:
         out._resize_output(result.shape)
     elif op.family.diagonal:
         check_partial_overlap(out.raw, inputs)
-    return out.copy_(result)
+    out.copy_(result)
+    if out.store is not None:
+        out.store.op = f"{op.name} with out="
+    return out
+
+
+def _is_strict(result: Any, inputs: tuple[Any, ...]) -> bool:
+    """The real result of a complex op (`abs`) is cast into whatever can hold it."""
+    return result.dtype.is_complex or not inputs[0].dtype.is_complex
+
+
+_C_NAMES = {
+    "float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def _c_name(dtype: DType) -> str:
+    """What C++ calls the type: PyTorch's refusals of `out=` say so."""
+    return _C_NAMES.get(dtype.name, dtype.title)
 
 
 # ------------------------------------------------------------------------------------------------- in-place ops

@@ -13,6 +13,8 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
+from chainrule.autograd.cuts import cut_here, passes_on
+from chainrule.autograd.explain import leaf_text
 from chainrule.autograd.node import Node, Sink, accumulator, node_of
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
@@ -27,8 +29,9 @@ from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
 from chainrule.core.types import return_type
+from chainrule.errors import GraphError
 
-__all__ = ["attach", "cut_here", "eager", "eager_inplace"]
+__all__ = ["attach", "eager", "eager_inplace"]
 
 
 def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -103,7 +106,7 @@ def _record_or_cut(
     elif not state.grad:
         cut = cut_here("inference_mode" if state.inference else "no_grad")
     elif not op.pulls:
-        cut = cut_here("detach" if op.family.shares else f"{op.name} has no derivative")
+        cut = cut_here(op.name)
     else:
         cut = None
         differentiable = [outs[i] for i in op.differentiable] if op.outs != "many" else outs
@@ -111,8 +114,10 @@ def _record_or_cut(
             node = recorded(op, inputs, params, tuple(t.raw for t in outs), outs, level, edges_of(op, inputs))
             if node is not None:
                 _set_edges(node, differentiable)
+                if len(outs) > len(differentiable):
+                    cut = Cut(f"{op.name} indices", node.code, node.lasti)
         else:
-            cut = cut_here(f"the result of {op.name} is not of a floating point dtype")
+            cut = cut_here("integers")
     if cut is not None:
         for t in outs:
             if t.edge is None:
@@ -133,11 +138,6 @@ def wants_grad(t: Tensor) -> bool:
     if v is None or (edge is not None and edge.__class__ is not Sink):
         return edge is not None
     return v.base.edge is not None and t.dtype.category >= FLOAT
-
-
-def cut_here(how: str) -> Cut:
-    """A note of why no gradient flows past this point, with the user's line."""
-    return Cut(how, *here_in_user_code())
 
 
 def recorded(
@@ -176,11 +176,9 @@ def recorded(
 
 
 def edges_of(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Where the cotangents of the differentiable inputs go."""
-    if op.variadic:
-        return tuple(_edge(t) for t in inputs)
-    kept = (t for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t))
-    return tuple(_edge(t) if isinstance(t, Tensor) else None for t in kept)
+    """Where the cotangents of the differentiable inputs go: made from the last to the first, as in autograd.bind."""
+    kept = inputs if op.variadic else [t for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t)]
+    return tuple([_edge(t) if isinstance(t, Tensor) else None for t in kept[::-1]])[::-1]
 
 
 def _edge(t: Tensor) -> Any:
@@ -249,9 +247,18 @@ def eager_inplace(
         if node is not None:
             _mark_overwritten(node, target)
             rebase(target, node)
+    elif not recording:
+        _note_cut(inputs, target, state)
     if dual:
         forward.after_inplace(op, originals, params, target)
     return target
+
+
+def _note_cut(inputs: tuple[Any, ...], target: Tensor, state: Ambient) -> None:
+    """What was written without being recorded is why no gradient flows from the target."""
+    others = [t for t in inputs[1:] if isinstance(t, Tensor)]
+    wants = not state.grad and any([wants_grad(t) for t in others])
+    passes_on(cut_here("no_grad") if wants else next((t.cut for t in others if t.cut is not None), None), target)
 
 
 def _mark_overwritten(node: Node, target: Tensor) -> None:
@@ -275,6 +282,9 @@ def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ..
     return inputs
 
 
+_WRITTEN_LEAF = "leaf Variable that requires grad is being used in an in-place operation."
+
+
 def check_writable(t: Tensor, recording: bool, name: str) -> None:
     """Refuse in-place changes that autograd could not follow, before anything is changed."""
     for tell in BEFORE_WRITE:
@@ -293,6 +303,6 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
     if t.viewed is not None:
         forbid(t)
         if t.viewed.base.edge is LEAF or (t.viewed.base.edge is None and t.edge is not None):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise GraphError(leaf_text(t.viewed.base, f"a view of a {_WRITTEN_LEAF}"))
     elif t.edge is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise GraphError(leaf_text(t, f"a {_WRITTEN_LEAF}"))

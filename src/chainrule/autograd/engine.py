@@ -18,8 +18,9 @@ from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
 from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running
 from chainrule.core.ambient import here, put
-from chainrule.core.sites import describe
+from chainrule.core.sites import picture
 from chainrule.core.tensor import Port
+from chainrule.errors import GraphError
 
 __all__ = ["Wanted", "run"]
 
@@ -178,6 +179,7 @@ def _show_forward(error: Exception, node: Node | None) -> None:
     """Add the forward line of the node whose pull failed, once."""
     if node is None or isinstance(node, AccumulateGrad) or getattr(error, "__chainrule_forward__", False):
         return
-    if node.code is not None:
-        error.add_note(f"This happened in the backward of {node.name()}, recorded at {describe(node.code, node.lasti)}")
+    if node.code is not None and not isinstance(error, GraphError):  # whose text names the line already
+        place = picture(node.code, node.lasti)
+        error.add_note(f"This happened in the backward of {node.name()}, recorded at {place}")
         error.__chainrule_forward__ = True  # type: ignore[attr-defined]

@@ -41,7 +41,8 @@ from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, cast, sum_to
 from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, PLAIN, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, PLAIN, Cut, Port, Tensor, fresh
+from chainrule.errors import GraphError
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
@@ -236,10 +237,12 @@ class BackwardCFunction(Node, FunctionCtx):
                 )
 
     def _fitted(self, index: int, g: Any, fact: tuple[Any, Any]) -> Any:
-        if g is None or (index < len(self.edges) and self.edges[index] is None):
+        if g is None:
             return None
         if not isinstance(g, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+        if index < len(self.edges) and self.edges[index] is None:
+            return g  # for hooks alone
         shape, dtype = fact[0], _leaf_dtype(self.edges[index], fact[1]) if self.edges else fact[1]
         if g.raw.shape != shape:
             g = _summed(g, shape, self.name(), index)
@@ -481,7 +484,7 @@ def _refuse_saved_inputs(ctx: Any, args: tuple[Any, ...], result: Any) -> None:
 def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tuple[Any, bool]:
     """The node, and whether it will be part of a graph."""
     needs, takes, facts, edges = [], [], [], []
-    for a in args:
+    for a in reversed(args):  # as in autograd.bind: gradients reach the leaves in the order of the arguments
         if not isinstance(a, Tensor):
             needs.append(False)
             takes.append(False)
@@ -495,8 +498,8 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tup
         edges.append(accumulator(a) if edge is LEAF else edge)
     records = state.grad and True in needs
     ctx = _new(cls._backward_cls if level is None else cls._generated_cls)
-    ctx.needs_input_grad, ctx.takes_tensor, ctx.facts = tuple(needs), tuple(takes), tuple(facts)
-    ctx.edges, ctx.saved, ctx.checks, ctx.hooks = tuple(edges) if records else (), (), None, None
+    ctx.needs_input_grad, ctx.takes_tensor, ctx.facts = tuple(needs[::-1]), tuple(takes[::-1]), tuple(facts[::-1])
+    ctx.edges, ctx.saved, ctx.checks, ctx.hooks = tuple(edges[::-1]) if records else (), (), None, None
     ctx.code, ctx.lasti = here_in_user_code()
     ctx.key, ctx.outputs = tick(), 1
     if state.anomaly is not None and records:
@@ -531,6 +534,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
         carries = records and id(t) not in silent and (t.dtype.is_floating_point or t.dtype.is_complex)
         if not carries:
             ctx.__dict__.setdefault("_silent", set()).add(i)
+        if records and id(t) in silent:
+            t.cut = Cut("mark_non_differentiable", ctx.code, ctx.lasti)
         outs[i] = seen[id(t)] if id(t) in seen else _with_history(ctx, i, t, id(t) in inputs, id(t) in dirty, carries)
         seen[id(t)] = outs[i]
         if outs[i].viewed is not None and id(t) not in dirty and grad:
@@ -600,13 +605,13 @@ def _without_history(t: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
 def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
     """An input that was changed in place: its history is now this node."""
     if t.edge is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        raise GraphError("a leaf Variable that requires grad has been used in an in-place operation.")
     if t.viewed is None:
         rebase(t, ctx, edge)
         return
     forbid(t)
     if t.viewed.base.edge is LEAF:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise GraphError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if ctx.outputs > 1:
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function "

@@ -25,7 +25,7 @@ from chainrule.autograd.versions import touch
 from chainrule.core.ambient import put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
-from chainrule.core.tensor import LEAF, Extra, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
 
 __all__ = [
     "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator",
@@ -51,10 +51,10 @@ class Hooks:
 class Freed:
     """What stands in for the saved values of a graph that was released, and where that happened."""
 
-    __slots__ = ("code", "lasti")
+    __slots__ = ("code", "lasti", "root")
 
-    def __init__(self, code: CodeType | None, lasti: int) -> None:
-        self.code, self.lasti = code, lasti
+    def __init__(self, code: CodeType | None, lasti: int, root: int = 1) -> None:
+        self.code, self.lasti, self.root = code, lasti, root  # root: the key of the node that the pass began with
 
 
 class InputMetadata:
@@ -65,6 +65,9 @@ class InputMetadata:
     def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
         self.shape, self.dtype = Size(shape), dtype
         self.is_nested_tensor = self.is_cpp_nested_tensor = False
+
+
+_BY_HAND = frozenset(("CopyBackwards", "NotImplemented"))  # PyTorch wrote these nodes by hand, and shows where
 
 
 class Node:
@@ -96,7 +99,7 @@ class Node:
     def name(self) -> str:
         """The node's name, as PyTorch spells it."""
         title = type(self).__name__
-        return f"torch::autograd::{title}" if title == "CopyBackwards" else title  # which PyTorch writes by hand
+        return f"torch::autograd::{title}" if title in _BY_HAND else title
 
     def __call__(self, *gs: Any) -> Any:
         """Pull given cotangents through this node alone."""
@@ -155,7 +158,9 @@ class Node:
         self.__dict__["_sequence"] = sequence_nr
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
+        kind = type(self)
+        where = f"{kind.__module__}." if kind.__module__ == "torch.autograd.function" else ""  # users' own functions
+        return f"<{where}{kind.__name__} object at {hex(id(self))}>"
 
 
 class AccumulateGrad(Node):
@@ -258,6 +263,7 @@ def node_of(edge: Any) -> Any:
 
 
 ANY_DTYPE = False  # in place of a leaf's grad_dtype: its gradient keeps the dtype it arrives in
+_BY_BACKWARD = Cut("grad", None, 0)  # why a gradient has no history
 _lock = RLock()  # two backward passes may reach one leaf from two threads
 _UNSHARED = 5  # references to a cotangent that only the engine holds, seen from `owned` (a test holds this number)
 
@@ -283,7 +289,8 @@ def accumulate(leaf: Tensor, g: Any) -> None:
     with _lock:
         held = extra.grad
         if held is None:
-            extra.grad = fresh(owned(g, leaf))
+            t = extra.grad = fresh(owned(g, leaf))
+            t.cut = _BY_BACKWARD
         elif held.__class__ is Tensor and held.raw.flags.writeable:
             held.raw += g
             touch(held, "accumulation of a gradient")

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.explain import freed_text, stale_text
 from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.tangents import set_tangent
+from chainrule.autograd.tasks import running
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.core.ambient import LISTENING, here, swapped
-from chainrule.core.dtype import OF_NUMPY
-from chainrule.core.sites import describe
 from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
@@ -259,16 +259,8 @@ def rewrapped(t: Tensor, edge: Any) -> Tensor:
 
 def freed(node: Node, mark: Freed) -> NoReturn:
     """Backward through values that are gone."""
-    raise FreedError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they "
-        "have already been freed). Saved intermediate values of the graph are freed when you call "
-        ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph "
-        "a second time or if you need to access saved tensors after calling backward.\n  shared:  the output "
-        f"of {node.name()}, computed at {describe(node.code, node.lasti)}\n  freed:   by the backward at "
-        f"{describe(mark.code, mark.lasti)}\n  usual causes: two losses that share a part of the graph (add "
-        "them and call backward once, or backward([a, b])); a state carried from one step of a loop to the "
-        "next (detach() it); a forward computed once outside the loop."
-    )
+    task = running.task
+    raise FreedError(freed_text(node, mark, None if task is None else task.edges))
 
 
 def verify(node: Node) -> None:
@@ -291,36 +283,7 @@ def verify(node: Node) -> None:
 def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:
     """A saved value was changed in place: name who saved it, who changed it, and a way out. `maker`: whose
     output it is."""
-    raw = value.raw if isinstance(value, Tensor) else value
-    made = value.edge if isinstance(value, Tensor) else maker or node
-    source: Any = made.node if made.__class__ is Port else made
-    is_node = isinstance(source, Node) and source.name() != "torch::autograd::AccumulateGrad"
-    index = made.index if made.__class__ is Port else 0
-    origin = f", which is output {index} of {forward_name(source)}," if is_node else ""
-    saver = "an autograd.Function" if node is None else f"{node.name()}, at {describe(node.code, node.lasti)}"
-    raise StaleError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{_legacy_type(raw)} {list(raw.shape)}]{origin} is at version {store.version}; expected "
-        f"version {expected} instead. Hint: see below what saved the value and what changed it.\n  saved:   "
-        f"by {saver}\n  changed: by {store.op or 'an in-place operation'}, at "
-        f"{describe(store.code, store.lasti)}\n  fix:     make the change out of place (y = y + 1 instead of "
-        "y += 1), or change a .clone() of the tensor."
-    )
-
-
-def forward_name(node: Node) -> str:
-    """`Exp` for ExpBackward0, `Sum1` for SumBackward1, `MyFn` for MyFnBackward."""
-    stem, _, variant = node.name().rpartition("Backward")
-    return stem + variant.removeprefix("0") if stem else node.name()
-
-
-_LEGACY = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int",
-           "int16": "Short", "int8": "Char", "uint8": "Byte"}  # fmt: skip
-
-
-def _legacy_type(raw: Any) -> str:
-    dtype = OF_NUMPY[raw.dtype] if isinstance(raw, np.ndarray) else raw.dtype
-    return _LEGACY.get(dtype.name, dtype.title) + ("Type" if dtype.name == "bool" else "Tensor")
+    raise StaleError(stale_text(node, value, store, expected, maker))
 
 
 def rewrap(node: Any, raw: Any, index: int | None, store: Store | None = None) -> Tensor:

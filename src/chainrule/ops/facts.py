@@ -8,6 +8,7 @@ from typing import Any
 from weakref import ref
 
 from chainrule.autograd import api
+from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import ANY_DTYPE, Node, Sink, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
@@ -54,6 +55,8 @@ def _set_requires_grad(t: Tensor, value: bool) -> None:
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if value and isinstance(t.store, InferenceStore) and not here().inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if not value and t.edge is LEAF:
+        t.cut = cut_here("requires_grad")
     t.edge = LEAF if value else None
     if value:
         t.extra, t.cut = t.extra or Extra(), None

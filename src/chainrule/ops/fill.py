@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.cuts import passes_on
 from chainrule.autograd.door import Inplace, door, has_overlap, refuse_overlap
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
@@ -130,6 +131,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         else:
             _write_copy(None, (self, src), {})
         touch(self, "copy_")
+        if src.cut is not None:
+            passes_on(src.cut, self)
         return self
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")

@@ -20,7 +20,7 @@ from chainrule.core.notices import warn_once
 from chainrule.core.public import PUBLIC, method, spell
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
-from chainrule.ops.create import made, read_size
+from chainrule.ops.create import made, made_of, read_size
 from chainrule.ops.storage import TypedStorage
 
 __all__ = ["TypedTensor"]
@@ -83,7 +83,7 @@ def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if not hasattr(type(data), "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return made(array_of(data, dtype))
+    return made_of(data, array_of(data, dtype))
 
 
 def _new_tensor(cls: Any, *args: Any, **named: Any) -> Any:

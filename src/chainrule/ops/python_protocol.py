@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.cuts import leaves
 from chainrule.autograd.versions import store_of
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
@@ -72,6 +73,8 @@ def item(self: Tensor) -> Any:
             _refuse_many(self)
     if raw.size != 1:
         _refuse_many(self)
+    if self.edge is not None or self.cut is not None:
+        leaves(self, "number", raw)
     value = raw.item()
     return float(value) if raw.dtype.isbuiltin != 1 else value
 
@@ -84,6 +87,8 @@ def _refuse_many(t: Tensor) -> NoReturn:
 def tolist(self: Tensor) -> Any:
     """The elements, as nested Python lists."""
     raw = concrete(self, "tolist")
+    if self.edge is not None or self.cut is not None:
+        leaves(self, "number", raw)
     return (raw.astype(np.float32) if raw.dtype.isbuiltin != 1 else raw).tolist()
 
 
@@ -180,6 +185,8 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if raw.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
+    if self.edge is not None or self.cut is not None:
+        leaves(self, "array", raw)
     store_of(self)
     return raw.view()
 

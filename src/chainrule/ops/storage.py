@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.cuts import cut_of
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.autograd.views import refresh
 from chainrule.backends.cpu import memory
@@ -346,6 +347,7 @@ def _data(self: Tensor) -> Tensor:
     alias = self.rewrapped() if self.__class__ is not Tensor else fresh(self.raw)
     if isinstance(self.store, InferenceStore):
         alias.store = self.store
+    alias.cut = cut_of(self, ".data")
     return alias
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.cuts import passes_on
 from chainrule.autograd.door import door, has_overlap
 from chainrule.autograd.versions import touch
 from chainrule.core.ambient import LISTENING, here
@@ -528,6 +529,8 @@ def _written(x: Tensor, key: Any, value: Any) -> bool:
     if value.__class__ in PLAIN:
         if value.edge is not None or value.extra is not None or value.raw.dtype is not raw.dtype:
             return False
+        if value.cut is not None:
+            passes_on(value.cut, x)
         value = value.raw
     elif value.__class__ is not float and value.__class__ is not int:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chainrule.autograd.cuts import cut_of
 from chainrule.autograd.eager import check_writable, wants_grad
 from chainrule.autograd.node import Node, tick
 from chainrule.autograd.versions import store_of, touch
@@ -64,7 +65,7 @@ def detach_(input: Tensor) -> Tensor:
         store_of(input)  # so that those who saved this tensor look again
         input.extra = input.extra or Extra()
         input.extra.detached = tick()
-    input.edge = None
+    input.cut, input.edge = cut_of(input, "detach"), None
     if input.extra is not None:
         input.extra.tangent = None
     return input
