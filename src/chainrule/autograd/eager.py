@@ -31,7 +31,7 @@ from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
 from chainrule.core.types import return_type
 from chainrule.errors import GraphError
 
-__all__ = ["attach", "eager", "eager_inplace"]
+__all__ = ["attach", "check_writable", "eager", "eager_inplace", "edges_through"]
 
 
 def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -179,6 +179,11 @@ def edges_of(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Where the cotangents of the differentiable inputs go: made from the last to the first, as in autograd.bind."""
     kept = inputs if op.variadic else [t for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t)]
     return tuple([_edge(t) if isinstance(t, Tensor) else None for t in kept[::-1]])[::-1]
+
+
+def edges_through(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Where the cotangents of the tensors among some values go."""
+    return tuple([_edge(t) for t in inputs if isinstance(t, Tensor)])
 
 
 def _edge(t: Tensor) -> Any:

@@ -33,6 +33,7 @@ from chainrule.autograd import forward as forward_mode
 from chainrule.autograd import forward_ad
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
+from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
@@ -750,23 +751,6 @@ def _check_view_tangent(args: tuple[Any, ...], out: Tensor, t: Any) -> None:
 # ------------------------------------------------------------------------------------------- once_differentiable
 
 
-class Error(Node):
-    """A node whose backward refuses."""
-
-    __slots__ = ("message",)
-
-    message: str
-    outputs: int
-
-    def name(self) -> str:
-        return "torch::autograd::Error"
-
-    def pull(self, g: Any) -> tuple[Any, ...]:
-        raise RuntimeError(self.message)
-
-    pull_graph = pull
-
-
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a `backward` that cannot itself be differentiated: doing so raises."""
 
@@ -788,12 +772,10 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusing(outs: tuple[Any, ...]) -> tuple[Any, ...]:
-    node = _new(Error)
-    node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
     leaves = [None if t is None else t.detach().requires_grad_() for t in outs]
-    node.edges = tuple(None if t is None else accumulator(t) for t in leaves)
-    node.saved, node.checks, node.hooks, node.key, node.outputs = (), None, None, tick(), len(outs)
-    node.code, node.lasti = here_in_user_code()
+    edges = tuple([None if t is None else accumulator(t) for t in leaves])
+    text = "trying to differentiate twice a function that was marked with @once_differentiable"
+    node = refusing(Error, edges, RuntimeError(text), len(outs))
     refused = [None if t is None else t.detach() for t in outs]
     for i, t in enumerate(refused):
         if t is not None:

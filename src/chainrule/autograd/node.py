@@ -11,6 +11,7 @@ younger than the nodes it points at, that order is topological, and nothing has 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from sys import getrefcount
 from threading import RLock
@@ -29,7 +30,7 @@ from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
 
 __all__ = [
     "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator",
-    "edge_of", "hooks_of", "node_of", "sink", "tick",
+    "edge_of", "hooks_of", "leave_accumulator", "node_of", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__
@@ -249,6 +250,30 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
         node.hooks = Hooks() if extra.hooks or extra.post_hooks else None
         extra.accumulator = ref(node)
     return node
+
+
+def leave_accumulator(leaf: Tensor, forget: bool) -> None:
+    """The leaf is about to look at other memory: what its accumulator adds must fit then. `forget`: graphs recorded so
+    far are no longer about the leaf."""
+    extra = leaf.extra
+    held = extra.accumulator() if extra is not None and extra.accumulator is not None else None
+    if extra is None or held is None:
+        return
+    if forget:
+        extra.accumulator = None
+    me, shape = ref(held), tuple(leaf.raw.shape)  # the node holds what is made here: the way back is a weak one
+    for name in ("pull", "pull_graph"):
+        held.__dict__[name] = partial(_if_fitting, getattr(AccumulateGrad, name), me, shape)
+
+
+def _if_fitting(pull: Any, me: Any, shape: tuple[int, ...], g: Any) -> Any:
+    have = tuple(me().variable.shape)
+    if have != shape:
+        raise RuntimeError(
+            f"invalid gradient at AccumulateGrad - got {list(shape)} but expected shape compatible with {list(have)}: "
+            "the data of the tensor was replaced since the graph was recorded"
+        )
+    return pull(me(), g)
 
 
 def edge_of(t: Tensor) -> Any:

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.cuts import cut_of
+from chainrule.autograd.eager import check_writable, edges_through
+from chainrule.autograd.node import leave_accumulator
+from chainrule.autograd.refusing import without_derivative
 from chainrule.autograd.versions import InferenceStore, touch
-from chainrule.autograd.views import refresh
+from chainrule.autograd.views import rebase, refresh
 from chainrule.backends.cpu import memory
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import here
@@ -357,6 +360,8 @@ def _set_data(self: Tensor, other: Tensor) -> None:
     edge = self.edge
     if edge is not None and not (other.dtype.is_floating_point or other.dtype.is_complex):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    if edge is LEAF and (other.dtype is not self.dtype or other.shape != self.shape):
+        leave_accumulator(self, forget=other.dtype is not self.dtype)
     self.raw = other.raw
     self.viewed = None
 
@@ -371,13 +376,16 @@ Tensor.data = property(_data, _set_data, _refuse_del)  # type: ignore[attr-defin
 def _unrecorded(t: Tensor, what: str) -> None:
     if t.viewed is not None:
         refresh(t)
-    if t.edge is not None and (here().grad or t.edge is not LEAF):
+    if t.edge is not None:
         raise RuntimeError(f"cannot {what} variables that require grad")
 
 
 @method
 def set_(self: Tensor, source: Any = None, storage_offset: Any = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Look at other memory: a tensor's, or a storage from an offset with a shape and steps."""
+    edges = edges_through((self, source)) if here().grad else ()
+    check_writable(self, any(e is not None for e in edges), "set_")
+    leave_accumulator(self, forget=True)
     if isinstance(source, Tensor):
         _take_array(self, source, size, stride, storage_offset)
     elif source is None:
@@ -385,6 +393,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = 0, size: Any = 
     else:
         self.raw = _over(source, self.dtype, as_int("set_", "storage_offset", 2, storage_offset), size, stride)
     touch(self, "set_")
+    if any(e is not None for e in edges):
+        rebase(self, without_derivative("set_", edges))
     return self
 
 
@@ -428,7 +438,7 @@ def resized(raw: Any, want: Shape, format: Any = None) -> Any:
     first = memory.offset_of(raw)
     if (first + need) * raw.dtype.itemsize <= held.nbytes:
         return memory.as_strided(raw, want, steps, first)
-    grown = np.empty(first + need, raw.dtype)
+    grown = memory.uninitialised(first + need, raw.dtype)
     flat = (held if held.flags.c_contiguous else held.ravel("K")).reshape(-1)
     if flat.dtype == raw.dtype:
         grown[: flat.size] = flat
@@ -443,7 +453,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) 
     if tuple(self.shape) != want or memory_format is not None:
         _check_sizes(want)
         self.raw = resized(self.raw, want, memory_format)
-    touch(self, "resize_")
+        touch(self, "resize_")
     return self
 
 
