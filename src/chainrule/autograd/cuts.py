@@ -15,7 +15,7 @@ import numpy as np
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Cut, Tensor
 
-__all__ = ["EXITS", "cut_here", "cut_of", "last_exit", "leaves", "passes_on", "returns", "told"]
+__all__ = ["EXITS", "cut_here", "cut_of", "known", "last_exit", "leaves", "passes_on", "returns", "told"]
 
 
 def cut_here(how: str) -> Cut:
@@ -74,7 +74,6 @@ def told(cut: Cut) -> tuple[str, str]:
 
 EXITS: dict[float, Cut] = {}  # numbers that left lately -> the cut they took with them
 _ENOUGH = 64
-_LARGE = 1e30
 
 
 class _Last(threading.local):
@@ -87,31 +86,31 @@ _last = _Last()
 def leaves(t: Tensor, how: str, raw: Any) -> None:
     """The values of `raw` leave the graph of `t` as Python numbers or as an array."""
     cut = cut_of(t, how)
-    if cut is None:
+    if cut is None or raw.dtype.kind != "f" or not raw.size:
         return
     _last.cut = cut
     if len(EXITS) >= _ENOUGH:
         EXITS.clear()
-    for value in _telling(raw):
-        EXITS[value] = EXITS[float(np.float32(value))] = cut
+    EXITS[raw.item(0)] = cut
+    if raw.size > 1:
+        EXITS[raw.item(raw.size - 1)] = cut
+    if raw.dtype.itemsize == 8:
+        EXITS[float(raw.astype(np.float32).item(0))] = cut  # it comes back as the default dtype
 
 
 def returns(raw: Any) -> Cut | None:
-    """The cut of a new tensor, if its first elements are numbers that left a graph."""
-    for value in _telling(raw):
-        if value in EXITS:
-            return EXITS[value]
-    return None
+    """The cut of a new tensor, if its first or last element is a number that left a graph."""
+    if raw.dtype.kind != "f" or not raw.size:
+        return None
+    return known(raw.item(0)) or known(raw.item(raw.size - 1))
+
+
+def known(value: float) -> Cut | None:
+    """The cut that a number took with it. Numbers like 0.5 or 3.0 may come from anywhere, and tell nothing."""
+    cut = EXITS.get(value)
+    return cut if cut is not None and (value * 1024) % 1 and (value * 1000) % 1 else None
 
 
 def last_exit() -> Cut | None:
     """The last cut of this thread through which a value left."""
     return _last.cut
-
-
-def _telling(raw: Any) -> list[float]:
-    """Of the first elements those that tell where they come from: 0.5 or 3.0 may come from anywhere."""
-    if raw.dtype.kind != "f" or not raw.size:
-        return []
-    values = [raw.item(0), raw.item(raw.size - 1)]
-    return [v for v in values if abs(v) < _LARGE and (v * 1024) % 1 and (v * 1000) % 1]

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.cuts import EXITS, cut_of, returns
+from chainrule.autograd.cuts import EXITS, cut_of, known, returns
 from chainrule.autograd.versions import InferenceStore
 from chainrule.backends import meta
+from chainrule.backends.cpu.memory import uninitialised
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
@@ -35,7 +36,9 @@ from chainrule.core.public import spell
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
 
-__all__ = ["allocate", "creation", "dtype_from", "filled", "made", "made_of", "place", "read_size", "tensor", "write_to"]
+__all__ = [
+    "allocate", "creation", "dtype_from", "filled", "made", "made_of", "place", "read_size", "tensor", "write_to",
+]  # fmt: skip
 
 _new = object.__new__
 CALM = frozenset((int, float, bool, complex, tuple, list, Size, str))  # first arguments that never override
@@ -139,7 +142,10 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"{name}(): layout={layout!r}: every tensor here is strided")
     if pin_memory:
-        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")  # fmt: skip
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
+            "is available on this system."
+        )
 
 
 def read_size(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
@@ -190,7 +196,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill:
         return meta.empty(shape, dtype)
     try:
         if fill is None:
-            return np.empty(shape, dtype)
+            return uninitialised(shape, dtype)
         return np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
     except (ValueError, MemoryError):
         raise _too_big(shape, dtype) from None
@@ -203,7 +209,8 @@ def _too_big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> RuntimeError:
     if count >= 2**63:
         return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return RuntimeError(
-        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {count} bytes. Error code 12 (Cannot allocate memory)"
+        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {count} bytes. Error code "
+        "12 (Cannot allocate memory)"
     )
 
 
@@ -215,14 +222,20 @@ def by_strides(
         return meta.strided(shape, steps, dtype)
     count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps)) // dtype.itemsize
     if count * dtype.itemsize >= 2**63:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={[s // dtype.itemsize for s in steps]}")  # fmt: skip
-    memory = np.empty(count, dtype)
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={[s // dtype.itemsize for s in steps]}"
+        )
+    memory = uninitialised(count, dtype)
     if fill is not None:
         memory.fill(fill)
     return np.ndarray(shape, dtype, memory, 0, steps)
 
 
-def filled(name: str, shape: tuple[int, ...], fill: Any, dtype: Any, device: Any, layout: Any, requires_grad: bool, pin_memory: Any) -> Tensor:  # fmt: skip
+def filled(
+    name: str, shape: tuple[int, ...], fill: Any, dtype: Any, device: Any, layout: Any, requires_grad: bool,
+    pin_memory: Any,
+) -> Tensor:  # fmt: skip
     """The common end of zeros, ones, full and empty."""
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, name)
     if layout is not None or pin_memory:
@@ -246,7 +259,9 @@ def write_to(out: Any, raw: Any, name: str, dtype: Any = None) -> Tensor:
 # ----------------------------------------------------------------------------------------------------- from data
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A new leaf with a copy of the data: a number, nested lists, an array."""
     if LISTENING or dtype is not None or device is not None or pin_memory or settings.default_device is not CPU:
         return _tensor_with(data, dtype, device, requires_grad, pin_memory)
@@ -263,8 +278,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         if raw.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.edge = LEAF
-    elif EXITS or data.__class__ is not float:
+    elif data.__class__ is not float:
         t.cut = _cut_before(data, raw)
+    elif EXITS:
+        t.cut = known(data)
     return t
 
 
@@ -339,7 +356,8 @@ def shared(array: Any) -> Any:
         if step < 0 and array.size:
             raise ValueError(
                 "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+                "currently supported. (You can probably work around this by making a copy of your "
+                "array  with array.copy().) "
             )
         if step % array.itemsize:
             raise ValueError(
@@ -348,9 +366,10 @@ def shared(array: Any) -> Any:
             )
     if not array.flags.writeable:
         warn_once(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
-            "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
-            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+            "data or make it writable before converting it to a tensor. This type of warning will be suppressed "
+            "for the rest of this program."
         )
     return array if array.__class__ is np.ndarray else np.asarray(array)
 
@@ -364,7 +383,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 @creation()
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:  # fmt: skip
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None,
+) -> Tensor:  # fmt: skip
     """Anything array-like as a tensor; `copy` True always copies, False never."""
     kind = None if dtype is None else dtype_from(dtype, "asarray")
     if isinstance(obj, np.generic) and copy is False:
@@ -383,8 +404,8 @@ def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
     if requires_grad is None:
         if source.requires_grad:  # type: ignore[attr-defined]
             warnings.warn(
-                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad explicitly "
-                "to silence this warning.",
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad "
+                "explicitly to silence this warning.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -453,17 +474,20 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if not 0 < size:
         raise ValueError("both buffer length (0) and count (-1) must not be 0" if count < 0 else f"both buffer length ({size}) and count ({count}) must not be 0")  # fmt: skip
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")  # fmt: skip
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
     if count == 0 or count < -1:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if count < 0 and (size - offset) % itemsize:
         raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({itemsize})"
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+            f"element size ({itemsize})"
         )
     if count > 0 and offset + count * itemsize > size:
         raise ValueError(
-            f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({size} bytes)"
+            f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} bytes) must not be greater "
+            f"than actual buffer length ({size} bytes)"
         )
     return made(np.frombuffer(view, kind.numpy, count, offset), requires_grad)
 
@@ -475,10 +499,10 @@ def _memory_of(buffer: Any) -> memoryview:
         raise ValueError("object does not implement Python buffer protocol.") from None
     if view.readonly:
         warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write "
-            "to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect "
-            "its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the "
-            "rest of this program.",
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+            "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
+            "will be suppressed for the rest of this program.",
             UserWarning,
             stacklevel=5,
         )
@@ -486,9 +510,15 @@ def _memory_of(buffer: Any) -> memoryview:
 
 
 @creation()
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A 0-d tensor."""
-    return full.__wrapped__((), s, dtype=dtype or settings.default_dtype, layout=layout, device=device, requires_grad=requires_grad, pin_memory=pin_memory)  # type: ignore[no-any-return]  # fmt: skip
+    return full.__wrapped__(
+        (), s, dtype=dtype or settings.default_dtype, layout=layout, device=device, requires_grad=requires_grad,
+        pin_memory=pin_memory,
+    )  # type: ignore[no-any-return]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- constants
@@ -513,7 +543,10 @@ _SHAPES = frozenset((tuple, list, Size))
 
 
 def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
-    def careful(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    def careful(
+        *args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
         shape = _size_of(args, size, name)
         _refuse_names(names, name)
         if out is not None:
@@ -549,7 +582,10 @@ ones = _constant("ones", 1, np.ones, "A tensor of ones.")
 
 
 @creation()
-def empty(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+def empty(
+    *args: Any, size: Any = None, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor whose elements are whatever memory holds."""
     shape = _size_of(args, size, "empty")
     _refuse_names(names, "empty")
@@ -557,6 +593,8 @@ def empty(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtyp
     if out is not None:
         if tuple(out.shape) != shape:
             out.resize_(shape)
+        if settings.fills_memory and out.raw.__class__ is np.ndarray:
+            out.raw[...] = uninitialised((), out.raw.dtype)
         return out  # type: ignore[no-any-return]
     check_options("empty", layout, pin_memory)
     if memory_format is preserve_format:
@@ -565,7 +603,10 @@ def empty(*args: Any, size: Any = None, out: Any = None, names: Any = None, dtyp
 
 
 @creation()
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor with the given strides, uninitialised."""
     check_options("empty_strided", layout, pin_memory)
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, "empty_strided")
@@ -585,13 +626,19 @@ def _strided_raw(size: Any, stride: Any, kind: DType, device: Device) -> Any:
 
 
 @creation()
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A dense tensor whose axes lie in memory in the given order, uninitialised."""
     check_options("empty_permuted", layout, pin_memory)
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, "empty_permuted")
     shape, order = read_size((size,), "empty_permuted"), tuple(physical_layout)
     if len(order) != len(shape):
-        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}")  # fmt: skip
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
     if sorted(order) != list(range(len(shape))):
         raise RuntimeError(f"Dimension out of range or duplicate in physical_layout {list(order)}")
     steps, step = [0] * len(shape), kind.itemsize
@@ -602,7 +649,10 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
 
 
 @creation()
-def full(size: Any, fill_value: Any, *, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, names: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of one value everywhere."""
     shape = read_size((size,), "full")
     _refuse_names(names, "full")
@@ -636,7 +686,10 @@ def _fill_value(value: Any, name: str) -> Any:
 
 
 @creation()
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""
     columns = n if m is None else m
     for letter, size in (("n", n), ("m", columns)):
@@ -678,8 +731,8 @@ def _resized_for(name: str, out: Tensor, count: int) -> None:
     if name == "arange" and out.numel():  # type: ignore[attr-defined]
         warnings.warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "  # type: ignore[attr-defined]
-            f"computed number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will "
-            f"be resized to a tensor of shape ({count},).",
+            f"computed number of elements {count}. Note that this may occur as a result of rounding error. The out "
+            f"tensor will be resized to a tensor of shape ({count},).",
             UserWarning,
             stacklevel=5,
         )
@@ -687,7 +740,10 @@ def _resized_for(name: str, out: Tensor, count: int) -> None:
 
 
 @creation()
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def arange(
+    *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Numbers from `start` up to, not including, `end`, in steps of `step`."""
     start, end, step = _arange_ends(args, start, end, step)
     if dtype is out is layout is device is None and end.__class__ is start.__class__ is step.__class__ is int:
@@ -750,7 +806,10 @@ def _steps(a: Any, s: Any, count: int, kind: DType) -> Any:
 
 
 @creation("f", "range")
-def _range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def _range(
+    start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Numbers from `start` to `end`, both included."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
@@ -766,7 +825,10 @@ def _range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any =
 
 
 @creation()
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """`steps` numbers, evenly from `start` to `end`, both included."""
     check_options("linspace", layout, pin_memory)
     kind = _line_dtype("linspace", start, end, steps, out, dtype)
@@ -775,7 +837,10 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
 
 
 @creation()
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """`steps` powers of `base`, whose exponents go evenly from `start` to `end`."""
     check_options("logspace", layout, pin_memory)
     kind = _line_dtype("logspace", start, end, steps, out, dtype)
@@ -882,7 +947,10 @@ def _behind(op_fn: Any, public: Any, array: Callable[..., Any]) -> Any:
     return fn
 
 
-def _alike(op_fn: Any, input: Any, fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: bool, memory_format: Any, **more: Any) -> Tensor:  # fmt: skip
+def _alike(
+    op_fn: Any, input: Any, fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: bool,
+    memory_format: Any, **more: Any,
+) -> Tensor:  # fmt: skip
     """The common end of the `*_like` functions."""
     name = op_fn.__name__
     if not isinstance(input, Tensor):
@@ -902,7 +970,10 @@ _patterns: list[tuple[Any, ...]] = [((2, 3),), ((),)]
 
 
 def _patterned(name: str, fill: Any, doc: str) -> Any:
-    def fn(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
+    def fn(
+        input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+        requires_grad: bool = False, memory_format: Any = preserve_format,
+    ) -> Tensor:  # fmt: skip
         return _alike(op_fn, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
     def forward(
@@ -931,13 +1002,19 @@ empty_like = _patterned("empty_like", None, "An uninitialised tensor in the shap
     spelled="", name="full_like", vmap=lambda values, batched, size, params: full_like(values[0], **params),
     samples=samples(real, _patterns, fill_value=[2.5], dtype=[None, dtypes.int32]),
 )  # fmt: skip
-def _full_like(xp: Any, input: Array, *, fill_value: Any, dtype: DType | None = None, device: Any = None, memory_format: Any = None) -> Array:  # fmt: skip
+def _full_like(
+    xp: Any, input: Array, *, fill_value: Any, dtype: DType | None = None, device: Any = None,
+    memory_format: Any = None,
+) -> Array:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     return like_array(input, fill_value, dtype, device, memory_format)
 
 
 @creation()
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format) -> Tensor:  # fmt: skip
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format,
+) -> Tensor:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     kind = input.dtype if dtype is None else dtype_from(dtype, "full_like")
     value = cast_number(_fill_value(fill_value, "full_like"), kind)[()]
@@ -951,7 +1028,9 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}),
     samples=samples(real, _patterns, size=[(), (3, 2)], fill=[0, 2.5], dtype=[None, dtypes.int32]),
 )  # fmt: skip
-def _new_filled(xp: Any, input: Array, *, size: tuple[int, ...], fill: Any, dtype: DType | None = None, device: Any = None) -> Array:  # fmt: skip
+def _new_filled(
+    xp: Any, input: Array, *, size: tuple[int, ...], fill: Any, dtype: DType | None = None, device: Any = None,
+) -> Array:  # fmt: skip
     """An array of any shape, in the dtype and on the device of another."""
     return new_array(input, size, fill, dtype, device)
 
@@ -962,7 +1041,10 @@ def new_array(x: Any, size: tuple[int, ...], fill: Any, dtype: DType | None, dev
     return allocate(size, x.dtype if dtype is None else dtype.numpy, where, fill)
 
 
-def _renewed(name: str, self: Tensor, size: tuple[int, ...], fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: bool) -> Tensor:  # fmt: skip
+def _renewed(
+    name: str, self: Tensor, size: tuple[int, ...], fill: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
+    requires_grad: bool,
+) -> Tensor:  # fmt: skip
     """The common end of the `new_*` methods."""
     check_options(name, layout, pin_memory)
     kind = None if dtype is None else dtype_from(dtype, name)
@@ -975,7 +1057,10 @@ def _renewed(name: str, self: Tensor, size: tuple[int, ...], fill: Any, dtype: A
 
 
 def _renewing(name: str, fill: Any, doc: str) -> Any:
-    def fn(self: Tensor, *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    def fn(
+        self: Tensor, *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
         return _renewed(name, self, _size_of(args, size, name), fill, dtype, layout, device, pin_memory, requires_grad)
 
     fn.__name__, fn.__doc__ = name, doc
@@ -988,7 +1073,10 @@ new_empty = _renewing("new_empty", None, "Uninitialised memory of this tensor's 
 
 
 @creation("m")
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """One value everywhere, in this tensor's dtype and on its device."""
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_full")
     value = cast_number(_fill_value(fill_value, "new_full"), kind)[()]
@@ -998,7 +1086,10 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
 
 
 @creation("m")
-def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def new_empty_strided(
+    self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Uninitialised memory with the given strides, in this tensor's dtype and on its device."""
     check_options("new_empty_strided", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_empty_strided")
@@ -1007,7 +1098,10 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, l
 
 
 @creation("m")
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A copy of the data, in this tensor's dtype and on its device."""
     check_options("new_tensor", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_tensor")
