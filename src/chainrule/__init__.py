@@ -92,7 +92,8 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_utils", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random", "return_types", "special", "testing", "utils",
+    "_utils", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random",
+    "return_types", "special", "testing", "utils",
 ))  # fmt: skip
 
 

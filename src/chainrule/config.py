@@ -19,16 +19,24 @@ class Settings:
     """`default_dtype`: what floating point results have when no tensor decides; see `set_default_dtype`.
     `default_device`: where new tensors are made; `device_stack`: the ones that open `with device(...)` hide.
     `accelerator`: the device type that `device(0)` means, put here by the backend that drives it; else None.
+    `deterministic`: see `set_deterministic_debug_mode`; `fill_memory`: is new memory filled then? `fills_memory`: now?
     """
 
-    __slots__ = ("accelerator", "default_device", "default_dtype", "device_stack")
+    __slots__ = (
+        "accelerator", "default_device", "default_dtype", "deterministic", "device_stack", "fill_memory",
+        "fills_memory",
+    )  # fmt: skip
 
     accelerator: str | None
     default_device: device
     default_dtype: dtype
     device_stack: list[device]
+    deterministic: int
+    fill_memory: bool
+    fills_memory: bool
 
 
 settings = Settings()
 settings.accelerator = None
 settings.device_stack = []
+settings.deterministic, settings.fill_memory, settings.fills_memory = 0, True, False

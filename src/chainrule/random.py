@@ -17,7 +17,8 @@ from chainrule.ops.random import (
 )  # fmt: skip
 
 __all__ = [
-    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+    "set_rng_state",
 ]  # fmt: skip
 
 

@@ -14,8 +14,8 @@ FEW = 2
 
 # Ops whose samples cannot be drawn, each with the reason and the test that stands in.
 RANDOM = (
-    "bernoulli", "bernoulli_of", "binomial", "cauchy", "draw", "exponential", "geometric", "log_normal", "multinomial", "normal",
-    "normal_of", "poisson", "random", "uniform",
+    "bernoulli", "bernoulli_of", "binomial", "cauchy", "draw", "exponential", "geometric", "log_normal", "multinomial",
+    "normal", "normal_of", "poisson", "random", "uniform",
 )  # fmt: skip
 UNDRAWN: dict[str, str] = {
     "_ctc_loss": "its rule counts on the log-softmax before it, so that it is no slope: tests/oracle/test_nn_ops.py",

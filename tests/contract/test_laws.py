@@ -51,7 +51,9 @@ def test_every_op_has_samples() -> None:
 
 @pytest.mark.parametrize("reason", sorted({*UNDRAWN.values(), *EXEMPT.values()}))
 def test_an_exception_names_the_test_that_stands_in(reason: str) -> None:
-    named = [op for op, why in UNDRAWN.items() if why == reason] + [op for (op, _), why in EXEMPT.items() if why == reason]
+    named = [op for op, why in UNDRAWN.items() if why == reason] + [
+        op for (op, _), why in EXEMPT.items() if why == reason
+    ]
     text = (ROOT / reason.rsplit(": ", 1)[1]).read_text()
     public = [name for name in named if REGISTRY[name].spelled or name.startswith("linalg_")]
     assert not [name for name in public if name.removeprefix("linalg_") not in text]

@@ -23,9 +23,9 @@ def drawn(*shape: int, dtype: str = "float64", seed: int = 0) -> Any:
 
 
 SIDES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-    ((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)),
-    ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((2, 1, 3, 4), (3, 4, 5)), ((2, 3, 4), (1, 4, 5)), ((0, 4), (4, 5)), ((3, 0), (0, 5)),
-    ((2, 0, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((2, 2, 3, 4), (2, 2, 4, 5)),
+    ((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)),
+    ((3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((2, 1, 3, 4), (3, 4, 5)), ((2, 3, 4), (1, 4, 5)),
+    ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 0, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((2, 2, 3, 4), (2, 2, 4, 5)),
 ]  # fmt: skip
 
 
@@ -178,10 +178,10 @@ def test_chains() -> None:
 
 SIZES = {"i": 2, "j": 3, "k": 4, "b": 2, "h": 2, "l": 5, "A": 3}
 EQUATIONS = [
-    "ij,jk->ik", "ij,jk", "kj,ji", "ij->ji", "ji", "ii->i", "ii", "ij,ij->ij", "bij,bjk->bik", "bhij,bhkj->bhik", "ij,kj->ik", "i,j->ij",
-    "i,i->", "ij,j->i", "bij,jk->bik", "...ij,...jk->...ik", "ij...->...ji", "ij,jk,kl->il", "i,ij,j->", "bik,bjk,bij->b", "ijk->",
-    "ij->j", "bi,bj,k->ijk", "iij->j", "...i,i->...", "ib,jb->ijb", "...->...", "hij,hj->ih", "Ai,iA->", "i...,i->...", "ijk,kji->i",
-    " ij , jk -> ik ", "bhik,bhjk,bhj->bhi",
+    "ij,jk->ik", "ij,jk", "kj,ji", "ij->ji", "ji", "ii->i", "ii", "ij,ij->ij", "bij,bjk->bik", "bhij,bhkj->bhik",
+    "ij,kj->ik", "i,j->ij", "i,i->", "ij,j->i", "bij,jk->bik", "...ij,...jk->...ik", "ij...->...ji", "ij,jk,kl->il",
+    "i,ij,j->", "bik,bjk,bij->b", "ijk->", "ij->j", "bi,bj,k->ijk", "iij->j", "...i,i->...", "ib,jb->ijb", "...->...",
+    "hij,hj->ih", "Ai,iA->", "i...,i->...", "ijk,kji->i", " ij , jk -> ik ", "bhik,bhjk,bhj->bhi",
 ]  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import chainrule  # noqa: E402
-from tests.oracle.programs import difference, program, shown, shrunk  # noqa: E402
+from tests.oracle.programs import difference, shown, shrunk  # noqa: E402
+from tests.oracle.random_programs import program  # noqa: E402
 
 BLOCK = 25
 

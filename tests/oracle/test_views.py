@@ -187,7 +187,9 @@ PROGRAMS = {
     "as_strided": lambda lib, x: ((y := x * 2).as_strided((2, 2), (1, 2), 1).mul_(3), y)[1],
     "as_strided of a transposed base": lambda lib, x: ((y := x.t() * 2).as_strided((2, 2), (1, 2), 1).mul_(3), y)[1],
     "as_strided, overlapping": lambda lib, x: x.as_strided((2, 2), (1, 1), 1) * 3,
-    "as_strided_scatter": lambda lib, x: lib.as_strided_scatter(x.sin().detach(), x[:, 1:] * x[:, :2], (2, 2), (1, 2), 1) * 2,
+    "as_strided_scatter": lambda lib, x: (
+        lib.as_strided_scatter(x.sin().detach(), x[:, 1:] * x[:, :2], (2, 2), (1, 2), 1) * 2
+    ),
     "as_strided_scatter, overlapping": lambda lib, x: x.as_strided_scatter(x[:, 1:] * 3, (2, 2), (1, 0), 0) * 1,
     "as_strided of a part": lambda lib, x: ((y := x * 2)[1].as_strided((2, 2), (1, 2), 0).mul_(3), y)[1],
     "views made before": lambda lib, x: ((y := x * 2), (v := y[0]), (w := y.view(-1)), v.mul_(x[1]), w)[4],

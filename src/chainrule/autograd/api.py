@@ -13,6 +13,7 @@ from chainrule.autograd.engine import Wanted, run
 from chainrule.autograd.explain import detached_text, not_scalar_text, unused_text
 from chainrule.autograd.node import Freed, Node, Sink, accumulator, node_of, sink
 from chainrule.autograd.views import refresh
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
 from chainrule.core.notices import warn_once
@@ -292,7 +293,7 @@ def _gradient_list(
     at = next((at for at, g in enumerate(gs) if g is None), None)
     if not unused and at is not None:
         raise UnusedError(unused_text(at, targets[at], edges[at], [e for e, _, _ in starts]))
-    found = [None if g is None else g if tensors else fresh(_dense(np.asarray(g))) for g in gs]
+    found = [None if g is None else g if tensors else fresh(_dense(g)) for g in gs]
     _note_cuts(found, create)
     return found
 
@@ -319,6 +320,9 @@ def _note_cuts(gs: list[Any], create_graph: bool) -> None:
 
 def _dense(g: Any) -> Any:
     """An array a user may write to: rules hand out broadcast ones."""
+    if is_sparse(g):
+        return g
+    g = np.asarray(g)
     return g if g.flags.writeable and 0 not in g.strides else g.copy()
 
 

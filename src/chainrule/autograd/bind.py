@@ -48,11 +48,13 @@ def as_raw(r: Any) -> Any:
 
 
 _COMMON: dict[str, Any] = {
-    "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32, "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET, "here": here,
-    "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
+    "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32,
+    "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
+    "here": here, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
-    "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
-    "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED,
+    "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here, "LISTS": frozenset((list, tuple)), "Size": Size,
+    "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu,
+    "REQUIRED": REQUIRED,
 }  # fmt: skip
 
 
@@ -234,7 +236,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
     lay = Layout(op, kinds, False)
     lines = []
-    for n in reversed(lay.ruled):  # the accumulator made last runs first: gradients reach the leaves in argument order
+    for n in lay.ruled:
         if kind[n] == "O":
             lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.viewed is not None: refresh({n})"]
             lines += [f"    e_{n} = {n}.edge", f"    if e_{n} is LEAF: e_{n} = accumulator({n})"]

@@ -24,8 +24,9 @@ from chainrule.core.tensor import PLAIN, Store
 __all__ = ["inplace_function", "inplace_of", "signature_text"]
 
 _SCOPE: dict[str, Any] = {
-    "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE, "LISTENING": LISTENING, "PLAIN": PLAIN,
-    "QUIET": QUIET, "cut_here": cut_here, "Store": Store, "door": door, "getframe": sys._getframe, "here": here, "new": object.__new__, "with_early": with_early, "xp": cpu,
+    "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE,
+    "LISTENING": LISTENING, "PLAIN": PLAIN, "QUIET": QUIET, "cut_here": cut_here, "Store": Store, "door": door,
+    "getframe": sys._getframe, "here": here, "new": object.__new__, "with_early": with_early, "xp": cpu,
 }  # fmt: skip
 
 
@@ -112,7 +113,8 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
         lines += [
             f"if {number}.__class__ in PLAIN:",
             f"    r_{number} = {number}.raw",
-            f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape or r_{number}.base is r_{first}: {slow}",
+            f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape or "
+            f"r_{number}.base is r_{first}: {slow}",
             f"    wants = {number}.edge is not None or {number}.viewed is not None",
             f"elif {number}.__class__ is float or {number}.__class__ is int: r_{number}, wants = {number}, False",
             f"else: {slow}",

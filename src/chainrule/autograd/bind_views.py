@@ -161,13 +161,12 @@ def list_source(op: Op, lines: list[str]) -> str:
     if lay is not None and (lay.inputs or lay.outs):
         return "\n    ".join([*lines, slow]) + "\n"
     lines += [f"if LISTENING or out is not None or {xs}.__class__ not in LISTS or not {xs}: {slow}"]
-    lines += ["raws = []", "dtypes = set()", "edges = []", "wants = cut = None", f"for t in {xs}[::-1]:"]
+    lines += ["raws = []", "dtypes = set()", "edges = []", "wants = cut = None", f"for t in {xs}:"]
     lines += ["    if t.__class__ not in PLAIN: " + slow, "    raws.append(r := t.raw)", "    dtypes.add(r.dtype)"]
     lines += ["    if t.viewed is not None: refresh(t)", "    e = t.edge"]
     lines += ["    if e is None: cut = cut or t.cut", "    else:"]
     lines += ["        wants = True", "        if e is LEAF: e = accumulator(t)", "    edges.append(e)"]
     lines += [f"if len(dtypes) != 1 or (r.dtype is not F32 and r.dtype is not F64): {slow}"]
-    lines += ["raws.reverse()"]
     lines += [f"r = forward(xp, *raws{''.join(f', {p}={p}' for p in op.params[1:])})"]
     lines += ["t = new(Tensor)", "t.raw = r", "t.viewed = t.store = t.extra = t.edge = None"]
     return "\n    ".join([*lines, *_list_record(op, xs, lay), "return t"]) + "\n"
@@ -177,7 +176,7 @@ def _list_record(op: Op, xs: str, lay: Layout | None) -> list[str]:
     if lay is None:
         return [f"t.cut = cut if wants is None else cut_here('{op.name}')"]
     lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad')", "else:"]
-    body = ["t.edge = node = new(C_V)", "t.cut = None", "node.edges = tuple(edges[::-1])"]
+    body = ["t.edge = node = new(C_V)", "t.cut = None", "node.edges = tuple(edges)"]
     body += [f"{xs}_shape = tuple([x.shape for x in raws])"] if lay.shapes else []
     body += [f"node.saved = {tuple_text(lay.unpacked())}", "node.checks = node.hooks = None", "node.key = tick()"]
     body += ["f = getframe(1)", "while INSIDE[f.f_code.co_filename]: f = f.f_back"]

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd import forward
-from chainrule.autograd.eager import eager, eager_inplace
+from chainrule.autograd.eager import eager, eager_inplace, on_sparse
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
-from chainrule.core.dtype import can_cast
+from chainrule.core.dtype import c_name, can_cast
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
@@ -23,7 +24,10 @@ from chainrule.core.op import Op
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
-__all__ = ["NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases", "with_early"]
+__all__ = [
+    "NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases",
+    "with_early",
+]  # fmt: skip
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
@@ -166,7 +170,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         )
     op.family.check_out(op, result, out, inputs)
     if op.exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
-        names = {"out_type": _c_name(out.dtype), "result_type": _c_name(result.dtype)}
+        names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype)}
         raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title, **names))
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
@@ -185,18 +189,6 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
 def _is_strict(result: Any, inputs: tuple[Any, ...]) -> bool:
     """The real result of a complex op (`abs`) is cast into whatever can hold it."""
     return result.dtype.is_complex or not inputs[0].dtype.is_complex
-
-
-_C_NAMES = {
-    "float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _c_name(dtype: DType) -> str:
-    """What C++ calls the type: PyTorch's refusals of `out=` say so."""
-    return _C_NAMES.get(dtype.name, dtype.title)
 
 
 # ------------------------------------------------------------------------------------------------- in-place ops
@@ -228,7 +220,9 @@ class Inplace:
 
     def eager(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute on arrays and write."""
-        return eager_inplace(self.base, inputs, params, None, lambda: self.write(inputs, params))
+        some_sparse = any([isinstance(t, Tensor) and is_sparse(t.raw) for t in inputs])
+        write = _write_sparse if some_sparse and self.base.write is None else Inplace.write
+        return eager_inplace(self.base, inputs, params, None, lambda: write(self, inputs, params))
 
     def write(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         """Overwrite the first input's array with the result; all checks come first."""
@@ -248,6 +242,23 @@ class Inplace:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def _write_sparse(form: Inplace, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    """As `Inplace.write`, where an input is sparse, or the target is."""
+    op, target = form.base, inputs[0].raw
+    if op.family.diagonal:
+        check_target(op, inputs, params)
+    result = on_sparse(op, inputs, params, target)
+    if result is target:
+        return
+    check_fits(op, inputs[0], result)
+    if is_sparse(target) and is_sparse(result):
+        target.become(result.astype(target.dtype))
+    elif not is_sparse(target):
+        target[...] = result.todense() if is_sparse(result) else result
+    else:
+        raise RuntimeError(f"{form.name}: the result is dense, and the tensor that would take it is sparse")
 
 
 def has_overlap(raw: Any) -> bool:

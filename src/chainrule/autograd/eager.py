@@ -21,7 +21,8 @@ from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
-from chainrule.backends.meta import MetaArray, emptied
+from chainrule.backends.meta import emptied
+from chainrule.backends.sparse import SparseArray, Unsupported, each
 from chainrule.core.ambient import Ambient, here
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import is_number
@@ -31,15 +32,37 @@ from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
 from chainrule.core.types import return_type
 from chainrule.errors import GraphError
 
-__all__ = ["attach", "check_writable", "eager", "eager_inplace", "edges_through"]
+__all__ = ["attach", "check_writable", "eager", "eager_inplace", "edges_through", "on_sparse"]
 
 
 def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute on arrays, then attach what autograd needs."""
     for t in inputs:
-        if isinstance(t, Tensor) and t.raw.__class__ is MetaArray:
-            return attach(op, inputs, params, _without_elements(op, inputs, params), None)
+        if isinstance(t, Tensor) and t.raw.__class__ is not np.ndarray:
+            special = on_sparse if any([_is_sparse(t) for t in inputs]) else _without_elements
+            return attach(op, inputs, params, special(op, inputs, params), None)
     return attach(op, inputs, params, op.family.compute(cpu, op, inputs, params), None)
+
+
+def _is_sparse(t: Any) -> bool:
+    return isinstance(t, Tensor) and t.raw.__class__ is SparseArray
+
+
+def on_sparse(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], into: Any = None) -> Any:
+    """The array an op makes where some inputs are sparse: by its declaration, else by its formula as far as that goes.
+
+    A function of one element works on those that are written down. `into`: an array that takes the result, if the op
+    can write less than all of it; else it is ignored.
+    """
+    try:
+        if op.sparse is not None:
+            return op.sparse(op, inputs, params, into)
+        if len(op.inputs) > 1 or not op.family.diagonal:
+            return op.family.compute(cpu, op, inputs, params)
+        run = op.family.compute
+        return each(op.name, inputs[0].raw, lambda values: run(cpu, op, (fresh(values),), params), op.linear)
+    except Unsupported:
+        raise Unsupported(op.name) from None
 
 
 _AFFORDABLE = 1 << 22  # elements: up to here an op without a rule for shapes is run on zeros
@@ -176,9 +199,9 @@ def recorded(
 
 
 def edges_of(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Where the cotangents of the differentiable inputs go: made from the last to the first, as in autograd.bind."""
+    """Where the cotangents of the differentiable inputs go."""
     kept = inputs if op.variadic else [t for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t)]
-    return tuple([_edge(t) if isinstance(t, Tensor) else None for t in kept[::-1]])[::-1]
+    return tuple([_edge(t) if isinstance(t, Tensor) else None for t in kept])
 
 
 def edges_through(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

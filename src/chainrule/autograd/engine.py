@@ -15,8 +15,8 @@ from numpy import ndarray
 
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
-from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
-from chainrule.autograd.tasks import NESTED, Task, leading_to, on_fresh_stack, running
+from chainrule.autograd.node import LEAF_HOOKS, AccumulateGrad, Freed, Node, node_of
+from chainrule.autograd.tasks import NESTED, Task, leading_to, leaves_first, on_fresh_stack, running
 from chainrule.core.ambient import here, put
 from chainrule.core.sites import picture
 from chainrule.core.tensor import Port
@@ -51,6 +51,8 @@ def run(
     """
     edges, gs = zip(*roots)
     on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
+    if LEAF_HOOKS:
+        leaves_first(edges)
     outer, before = running.task, here()
     running.task = task = Task(edges, keep, on_path, landing, outer)
     try:

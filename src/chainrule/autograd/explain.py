@@ -129,7 +129,10 @@ def _why_twice(node: Node, mark: Freed, roots: Any) -> str:
     if again and _made_again(node, roots):
         return "one step of the loop reaches into the one before: detach() what is carried over, h = h.detach()"
     if again:
-        return "it was computed once, and backward ran over it again: compute it anew each time, or add the losses up first"
+        return (
+            "it was computed once, and backward ran over it again: compute it anew each time, "
+            "or add the losses up first"
+        )
     if any(e is not None and node_of(e).key == mark.root for e in roots):
         return "this is the same loss again: call backward once, or backward(retain_graph=True) the first time"
     return "two losses share this: (a + b).backward() once; or detach() it in the one that should not reach behind it"

@@ -37,6 +37,7 @@ from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
+from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import Ambient, here, put, without_grad
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, cast, sum_to
@@ -189,7 +190,7 @@ class BackwardCFunction(Node, FunctionCtx):
         before = without_grad()
         try:
             for i, p in enumerate(parts):
-                parts[i] = None if p is None else fresh(np.asarray(p))
+                parts[i] = None if p is None else fresh(np.asarray(p) if p.__class__ is not SparseArray else p)
             p = None
             return tuple([None if r is None else r.raw for r in self._pulled(parts)])
         finally:
@@ -485,7 +486,7 @@ def _refuse_saved_inputs(ctx: Any, args: tuple[Any, ...], result: Any) -> None:
 def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tuple[Any, bool]:
     """The node, and whether it will be part of a graph."""
     needs, takes, facts, edges = [], [], [], []
-    for a in reversed(args):  # as in autograd.bind: gradients reach the leaves in the order of the arguments
+    for a in args:
         if not isinstance(a, Tensor):
             needs.append(False)
             takes.append(False)
@@ -499,8 +500,8 @@ def _context(cls: Any, args: tuple[Any, ...], state: Ambient, level: Any) -> tup
         edges.append(accumulator(a) if edge is LEAF else edge)
     records = state.grad and True in needs
     ctx = _new(cls._backward_cls if level is None else cls._generated_cls)
-    ctx.needs_input_grad, ctx.takes_tensor, ctx.facts = tuple(needs[::-1]), tuple(takes[::-1]), tuple(facts[::-1])
-    ctx.edges, ctx.saved, ctx.checks, ctx.hooks = tuple(edges[::-1]) if records else (), (), None, None
+    ctx.needs_input_grad, ctx.takes_tensor, ctx.facts = tuple(needs), tuple(takes), tuple(facts)
+    ctx.edges, ctx.saved, ctx.checks, ctx.hooks = tuple(edges) if records else (), (), None, None
     ctx.code, ctx.lasti = here_in_user_code()
     ctx.key, ctx.outputs = tick(), 1
     if state.anomaly is not None and records:

@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import AccumulateGrad, Node
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.tensor import Extra, Tensor, fresh
 
@@ -24,7 +25,7 @@ __all__ = [
 
 def wrapped(g: Any) -> Any:
     """A bare cotangent as a tensor."""
-    return g if g is None or isinstance(g, Tensor) else fresh(np.asarray(g))
+    return g if g is None or isinstance(g, Tensor) else fresh(g if is_sparse(g) else np.asarray(g))
 
 
 def _listed(node: Node, g: Any) -> list[Any]:

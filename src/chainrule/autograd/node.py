@@ -23,13 +23,14 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
+from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
 
 __all__ = [
-    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "Node", "Sink", "accumulator",
+    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "LEAF_HOOKS", "Node", "Sink", "accumulator",
     "edge_of", "hooks_of", "leave_accumulator", "node_of", "sink", "tick",
 ]  # fmt: skip
 
@@ -81,7 +82,7 @@ class Node:
     checks: Any  # versions of the saved tensors at the time, None when all were 0
     code: CodeType | None
     lasti: int
-    key: int
+    key: float  # whole, but for nodes that are put between others later
     hooks: Hooks | None
 
     absent = 0  # trailing inputs that were Python numbers: PyTorch lists an empty edge for each
@@ -164,12 +165,25 @@ class Node:
         return f"<{where}{kind.__name__} object at {hex(id(self))}>"
 
 
+LEAF_HOOKS: list[None] = []  # not empty once a hook was put on a leaf: then it is seen when leaves get their gradients
+
+
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to the leaf's `.grad`."""
 
     __slots__ = ("variable",)
 
     variable: Tensor
+
+    def register_hook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the gradient was added."""
+        LEAF_HOOKS[:] = [None]
+        return Node.register_hook(self, fn)
+
+    def register_prehook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before the gradient is added; what it returns replaces it."""
+        LEAF_HOOKS[:] = [None]
+        return Node.register_prehook(self, fn)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
@@ -302,9 +316,21 @@ def owned(g: Any, leaf: Tensor) -> Any:
     free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED
     if free and g.flags.writeable:
         return g
+    if g.__class__ is SparseArray:
+        unshared = getrefcount(g) <= _UNSHARED
+        return _owned_sparse(g, want, unshared)
+    if leaf.raw.__class__ is SparseArray:
+        return np.array(g, want.type)
     copy = np.empty_like(leaf.raw, dtype=want) if g.shape == leaf.raw.shape else np.empty(g.shape, want)
     copy[...] = g
     return copy
+
+
+def _owned_sparse(g: SparseArray, want: Any, unshared: bool) -> SparseArray:
+    """As `owned`: arrays that nobody else holds go into a record of the leaf's own, which forgets that it is coalesced."""
+    if not unshared or g.dtype != want or not (g.values.flags.c_contiguous and g.indices.flags.c_contiguous):
+        return g.copy().astype(want)
+    return SparseArray(g.indices, g.values, g.shape)
 
 
 def accumulate(leaf: Tensor, g: Any) -> None:
@@ -320,7 +346,17 @@ def accumulate(leaf: Tensor, g: Any) -> None:
             held.raw += g
             touch(held, "accumulation of a gradient")
         else:
-            extra.grad = held + fresh(np.asarray(g))  # type: ignore[operator]
+            extra.grad = _joined(held, g)
+
+
+def _joined(held: Tensor, g: Any) -> Any:
+    """The sum of a gradient that is not plain memory of its own and what arrives: of two sparse ones in place."""
+    if held.__class__ is Tensor and held.raw.__class__ is g.__class__ is SparseArray:
+        held.raw += g
+        touch(held, "accumulation of a gradient")
+        return held
+    arrived: Any = fresh(g if g.__class__ is SparseArray else np.asarray(g))
+    return arrived + held if held.raw.__class__ is SparseArray else held + arrived
 
 
 def accumulate_graph(leaf: Tensor, g: Any) -> None:
@@ -328,4 +364,7 @@ def accumulate_graph(leaf: Tensor, g: Any) -> None:
     extra = leaf.extra
     assert extra is not None
     with _lock:
-        extra.grad = g.new_empty(g.shape).copy_(g) if extra.grad is None else extra.grad + g
+        if extra.grad is not None:
+            extra.grad = extra.grad + g
+        else:
+            extra.grad = g.clone() if g.raw.__class__ is SparseArray else g.new_empty(g.shape).copy_(g)

@@ -198,8 +198,9 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
-        "SCALARS": SCALARS, "fit": op.family.fit, "widened": widened, "new": _new, "recover": recover, "rewrap": rewrap, "stale": stale,
-        "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole, "whole_graph": whole_graph,
+        "SCALARS": SCALARS, "fit": op.family.fit, "widened": widened, "new": _new, "recover": recover, "rewrap": rewrap,
+        "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
+        "whole_graph": whole_graph,
     }  # fmt: skip
     scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()}
     texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]

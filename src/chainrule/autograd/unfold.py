@@ -6,15 +6,14 @@ asks a node of the op where its gradients go, or wants to see them; a graph that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
-from chainrule.autograd.node import AccumulateGrad, Freed, Node
+from chainrule.autograd.node import Freed, Node
 from chainrule.autograd.saved import Packed
 from chainrule.autograd.tasks import running
-from chainrule.core.tensor import Port
 
 __all__ = ["Step", "around", "following", "kept", "split", "unfolded"]
 
@@ -35,9 +34,9 @@ class Step(Node):
 
 
 @cache
-def _named(kind: type, name: str) -> Any:
+def _named(kind: Hashable, name: str) -> Any:
     """A kind of node under another name."""
-    return type(name, (kind,), {"__slots__": ()})
+    return type(name, (cast(type, kind),), {"__slots__": ()})
 
 
 def unfolded(node: Any) -> Any:
@@ -48,20 +47,17 @@ def unfolded(node: Any) -> Any:
     return node
 
 
-def _between(node: Node, edge: Any, rank: int) -> float:
-    """A key between those of a node and of the one its edge leads to; a leaf's step runs right before it."""
-    older: float = edge.node.key if edge.__class__ is Port else edge.key
-    return older - 0.25 if edge.__class__ is AccumulateGrad else node.key + rank / 16
+def following(node: Node, at: int, name: str, fn: Callable[[Any], Any], rank: int = 1) -> None:
+    """Put a step between a node and where its edge in one place leads; an edge that leads nowhere stays.
 
-
-def following(node: Node, at: int, name: str, fn: Callable[[Any], Any]) -> None:
-    """Put a step between a node and where its edge in one place leads; an edge that leads nowhere stays."""
+    `rank`: its turn among the steps of one node, from 1 to 7.
+    """
     edge = node.edges[at]
     if edge is None:
         return
     step: Step = _new(_named(Step, name))
     step.fn, step.edges, step.saved, step.checks, step.hooks = fn, (edge,), (), None, None
-    step.code, step.lasti, step.key = node.code, node.lasti, _between(node, edge, at + 1)  # type: ignore[assignment]
+    step.code, step.lasti, step.key = node.code, node.lasti, node.key + rank / 16  # type: ignore[assignment]
     edges = list(node.edges)
     edges[at] = step
     node.edges = tuple(edges)

@@ -208,8 +208,9 @@ def _reduced(ufunc: Any, method: str, inputs: tuple[Any, ...], out: Any, kwargs:
 _VIEWS = {
     np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.broadcast_to, np.atleast_1d, np.atleast_2d,
     np.atleast_3d, np.diagonal, np.real, np.imag, np.shape, np.ndim, np.size, np.flip, np.rollaxis, np.permute_dims,
-    np.matrix_transpose, np.split, np.array_split, np.sum, np.prod, np.any, np.all, np.max, np.min, np.mean, np.amax, np.amin,
-    np.iscomplexobj, np.isrealobj, np.result_type, np.can_cast, np.may_share_memory, np.shares_memory, np.broadcast_arrays,
+    np.matrix_transpose, np.split, np.array_split, np.sum, np.prod, np.any, np.all, np.max, np.min, np.mean, np.amax,
+    np.amin, np.iscomplexobj, np.isrealobj, np.result_type, np.can_cast, np.may_share_memory, np.shares_memory,
+    np.broadcast_arrays,
 }  # fmt: skip
 
 

@@ -18,12 +18,11 @@ import numpy as np
 from chainrule.config import settings
 
 __all__ = [
-    "ALIASES", "ALL", "FLOAT8", "NAMES", "NARROW", "OF_NUMPY", "Kind", "bfloat16", "bool_", "can_cast", "cast_array",
-    "cdouble", "cfloat", "chalf",
-    "complex128", "complex32", "complex64", "default_complex_dtype", "double", "dtype", "finfo", "float16",
-    "float32", "float64", "float_", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8",
-    "int_", "long", "promote_types", "result_type", "scalar_dtype", "set_default_dtype", "short", "uint16",
-    "uint32", "uint64", "uint8", "widened",
+    "ALIASES", "ALL", "FLOAT8", "NAMES", "NARROW", "OF_NUMPY", "Kind", "bfloat16", "bool_", "c_name", "can_cast",
+    "cast_array", "cdouble", "cfloat", "chalf", "complex128", "complex32", "complex64", "default_complex_dtype",
+    "double", "dtype", "finfo", "float16", "float32", "float64", "float_", "get_default_dtype", "half", "iinfo",
+    "int16", "int32", "int64", "int8", "int_", "long", "narrowed", "promote_types", "result_type", "scalar_dtype",
+    "set_default_dtype", "short", "uint16", "uint32", "uint64", "uint8", "wide", "widened",
 ]  # fmt: skip
 
 Kind = Literal["dim", "zero", "scalar"]
@@ -40,7 +39,7 @@ class dtype:
     )  # fmt: skip
 
     name: str
-    numpy: np.dtype[Any]  # the array type that stores it; complex32 has none
+    numpy: np.dtype[Any]  # the array type that stores it
     category: int  # 0 bool, 1 int, 2 float, 3 complex: promotion never goes down
     itemsize: int
     is_floating_point: bool
@@ -134,7 +133,7 @@ uint16 = _declare("uint16", "UInt16", "u16", INT, 2, np.uint16)
 uint32 = _declare("uint32", "UInt32", "u32", INT, 4, np.uint32)
 uint64 = _declare("uint64", "UInt64", "u64", INT, 8, np.uint64)
 
-# The answer of some promotions (float16 with 1j), so it needs a name; NumPy cannot store it.
+# Two float16; what float16 and 1j promote to.
 complex32 = _declare("complex32", "ComplexHalf", "c32", COMPLEX, 4)
 
 ALL: tuple[dtype, ...] = tuple(dtype._by_name.values())
@@ -181,7 +180,7 @@ ALIASES: dict[str, dtype] = {
 
 
 # Array types that a package of its own brings; it is loaded when the first such array is seen.
-_PACKAGED = {each.name: each for each in (bfloat16, *FLOAT8)}
+_PACKAGED = {each.name: each for each in (bfloat16, complex32, *FLOAT8)}
 
 
 class _OfNumpy(dict[np.dtype[Any], dtype]):
@@ -195,9 +194,7 @@ class _OfNumpy(dict[np.dtype[Any], dtype]):
         return found
 
 
-OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy(
-    (each.numpy, each) for each in ALL if each is not complex32 and each is not bfloat16
-)
+OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy((each.numpy, each) for each in ALL if each.name not in _PACKAGED)
 
 
 def _load(each: dtype) -> np.dtype[Any]:
@@ -207,6 +204,8 @@ def _load(each: dtype) -> np.dtype[Any]:
     object.__setattr__(each, "numpy", array_type)
     OF_NUMPY[array_type] = each
     NARROW.add(array_type)
+    if each.is_complex:
+        _WIDE[array_type] = complex64.numpy
     return array_type
 
 
@@ -214,15 +213,32 @@ def _load(each: dtype) -> np.dtype[Any]:
 NARROW: set[np.dtype[Any]] = {float16.numpy}
 
 
+_WIDE: dict[np.dtype[Any], np.dtype[Any]] = {}
+_F32 = float32.numpy
+
+
+def wide(array_type: np.dtype[Any]) -> np.dtype[Any]:
+    """The type to compute in: 32 bits (a part) for the short types, the type itself for others."""
+    return _WIDE.get(array_type, _F32) if array_type in NARROW else array_type
+
+
 def widened(x: Any) -> Any:
     """An array of short floats in 32 bits; any other value as it is."""
-    return x.astype(np.float32) if getattr(x, "dtype", None) in NARROW else x
+    kind = getattr(x, "dtype", None)
+    return x.astype(_WIDE.get(kind, _F32)) if kind in NARROW else x
+
+
+def narrowed(x: Any, short: np.dtype[Any]) -> Any:
+    """What was computed in 32 bits from arrays of a short type, rounded to it; complex32 has real parts of 16 bits."""
+    if x.dtype == _F32:
+        return x.astype(float16.numpy if short in _WIDE else short)
+    return x.astype(short) if short in _WIDE and x.dtype == complex64.numpy else x
 
 
 def cast_array(x: Any, want: dtype) -> Any:
     """An array in another type. The 8-bit floats round as PyTorch's do: see the two exceptions."""
     if want not in _ROUNDED:
-        return x.astype(want.numpy)
+        return (widened(x) if x.dtype in _WIDE else x).astype(want.numpy)
     return _ROUNDED[want](x.astype(np.float32))
 
 
@@ -411,6 +427,18 @@ _LIMITS = {
 
 
 _DType = dtype  # the classes below have an attribute of the name `dtype`, a string as in PyTorch
+
+
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(each: dtype) -> str:
+    """What C++ calls the type: some of PyTorch's messages do so."""
+    return _C_NAMES.get(each.name, each.title)
 
 
 class _info:

@@ -19,8 +19,9 @@ from chainrule.core.shape import broadcast_shapes, normalize_dim, normalize_dims
 from chainrule.core.tensor import PLAIN, Tensor
 
 __all__ = [
-    "Alias", "Contraction", "Creation", "Elementwise", "Family", "Fused", "Indexing", "Random", "Reduction", "Scan", "ViewFamily",
-    "call", "contraction", "elementwise", "fused", "general", "indexing", "random", "reduction", "scan", "sharing", "spread", "view",
+    "Alias", "Contraction", "Creation", "Elementwise", "Family", "Fused", "Indexing", "Random", "Reduction", "Scan",
+    "ViewFamily", "call", "contraction", "elementwise", "fused", "general", "indexing", "random", "reduction", "scan",
+    "sharing", "spread", "view",
 ]  # fmt: skip
 
 
@@ -123,7 +124,6 @@ def column_sums(g: Any) -> Any:
     return ones.dot(g)
 
 
-F32 = np.dtype(np.float32)
 # Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
 _EXACT_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 _NATIVE = frozenset(("none", "compare", "native"))
@@ -184,9 +184,10 @@ class Elementwise(Family):
             return op.run(xp, raws, params)
         pairs = zip(raws, inputs)
         exact = op.name in _EXACT_NUMBERS
-        wide = tuple([as_array(t, F32) if exact and is_number(t) else dtypes.widened(r) for r, t in pairs])
-        result = op.run(xp, wide, params)
-        return result.astype(narrow) if result.dtype == np.float32 else result
+        wide = tuple(
+            [as_array(t, dtypes.wide(narrow)) if exact and is_number(t) else dtypes.widened(r) for r, t in pairs]
+        )
+        return dtypes.narrowed(op.run(xp, wide, params), narrow)
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
         if g.__class__ is np.ndarray and g.shape == shape and g.dtype is dtype.numpy:

@@ -18,7 +18,10 @@ from chainrule.core.tensor import Tensor
 
 __all__ = ["SUPPORTED", "array_of", "cast_number", "check_array"]
 
-SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+SUPPORTED = (
+    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+    "uint32, uint16, uint8, and bool"
+)
 _PLAIN = {float, int, bool, complex}
 _ROWS = {list, tuple}
 
@@ -63,7 +66,8 @@ def check_array(array: Any) -> Any:
                 "Conversion between byte orders is currently not supported."
             )
         raise TypeError(
-            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: {SUPPORTED}."
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
+            f"supported types are: {SUPPORTED}."
         )
     return array
 
@@ -95,8 +99,8 @@ def _filled(data: Any, want: DType) -> Any:
     try:
         if target.kind in "iub":
             return _whole_numbers(data, target)
-        if target.kind == "V":
-            return np.array(data, dtype=np.float32).astype(target)
+        if target.kind in "VW":
+            return np.array(data, dtype=dtypes.wide(target)).astype(target)
         with np.errstate(over="ignore"):
             return np.array(data, dtype=target)
     except (ValueError, TypeError, OverflowError) as error:

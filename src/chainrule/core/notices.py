@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["is_warn_always_enabled", "set_warn_always", "warn_once"]
+from chainrule.core.sites import frames_to_user
+
+__all__ = ["is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
 
 _said: set[str] = set()
 _always = [False]
@@ -22,8 +24,13 @@ def is_warn_always_enabled() -> bool:
     return _always[0]
 
 
-def warn_once(text: str, stacklevel: int = 3) -> None:
-    """Warn, if this text was not said before."""
+def warn_once(text: str) -> None:
+    """Warn, at the user's line, if this text was not said before."""
     if _always[0] or text not in _said:
         _said.add(text)
-        warnings.warn(text, UserWarning, stacklevel=stacklevel)
+        warn(text)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however deep inside the package."""
+    warnings.warn(text, category, stacklevel=1 + frames_to_user())

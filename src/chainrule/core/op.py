@@ -89,6 +89,7 @@ class Op:
         "early",  # the number that a deprecated form of the call takes second: `add(x, 2, y)`; or ""
         "exact",  # the message when out= has not the result's very dtype, with {out} and {result} to fill in; or None
         "family",
+        "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say
         "fn",  # the function a declaration returns
         "forward",
         "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
@@ -113,6 +114,7 @@ class Op:
         "pulls",  # input name -> Rule
         "push",  # override of the derived forward-mode rule, or None
         "samples",
+        "sparse",  # override of what it does with sparse arrays, (op, inputs, params, into) -> array; see autograd.eager
         "spelled",  # where the function is public: see core.public
         "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
@@ -138,7 +140,9 @@ class Op:
         self.gaps: bool = facts.pop("gaps", False)
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
+        self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)
         self.exact: str | None = facts.pop("exact", None)
+        self.fills: bool = facts.pop("fills", False)
         self.early: str = facts.pop("early", "")
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))

@@ -16,8 +16,8 @@ from chainrule.core import layout
 __all__ = [
     "Shape", "Size", "broadcast_shapes", "channels_last_strides", "common_shape", "compute_view_strides",
     "contiguous_strides", "dense_strides", "expand_shape", "infer_size", "is_contiguous", "is_expandable_to",
-    "is_non_overlapping_and_dense", "make_size", "memory_order", "narrow_start", "normalize_dim",
-    "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
+    "is_non_overlapping_and_dense", "make_size", "memory_order", "narrow_start", "normalize_dim", "normalize_dims",
+    "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
     "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
 ]  # fmt: skip
 

@@ -11,7 +11,10 @@ from itertools import islice
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-__all__ = ["INSIDE", "called_here", "describe", "frames_to_user", "here_in_user_code", "is_item_assignment", "line_of", "picture"]
+__all__ = [
+    "INSIDE", "called_here", "describe", "frames_to_user", "here_in_user_code", "is_item_assignment", "line_of",
+    "picture",
+]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -125,7 +125,8 @@ class Tensor:
 
     @property
     def device(self) -> Device:
-        return CPU if self.raw.__class__ is np.ndarray else META
+        raw = self.raw  # an ndarray of another class is one without elements; what is none has elements
+        return CPU if raw.__class__ is np.ndarray or not isinstance(raw, np.ndarray) else META
 
     @property
     def ndim(self) -> int:

@@ -30,9 +30,9 @@ def jvp_of(
     spec, tangent_spec = tree_flatten(primals)[1], tree_flatten(tangents)[1]
     if spec != tangent_spec:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
-            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
-            f"{spec} and tangents with structure {tangent_spec}"
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, "
+            f"if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and "
+            f"tangents with structure {tangent_spec}"
         )
     flat, ts = _checked(primals, "primals"), _checked(tangents, "tangents")
     level = Level(grad=False, dual=True)
@@ -47,7 +47,8 @@ def jvp_of(
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
                 raise RuntimeError(
-                    "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True"
+                    "jvp(f, primals, tangents): output of function f should be a tuple: "
+                    "(output, aux) if has_aux is True"
                 )
             out, aux = out
         outs, out_spec = tree_flatten(out)
@@ -93,7 +94,8 @@ def _check_outputs(outs: list[Any], out: Any) -> None:
     for t in outs:
         if not isinstance(t, Tensor):
             raise RuntimeError(
-                f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type {type(t)}"
+                "jvp(f, primals, tangents): expected f(*primals) to return only tensors, got "
+                f"unsupported type {type(t)}"
             )
 
 

@@ -25,13 +25,13 @@ def batched_function(level: Any, cls: Any, args: tuple[Any, ...]) -> Any:
     if cls.generate_vmap_rule and own:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. "
-            "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            "ambiguity. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
     if not cls.generate_vmap_rule and not own:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap "
-            "staticmethod or set generate_vmap_rule=True. For more details, please see "
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            "the vmap staticmethod or set generate_vmap_rule=True. For more details, please see "
             "https://pytorch.org/docs/main/notes/extending.func.html"
         )
     flat, spec = tree_flatten(args)
@@ -53,17 +53,17 @@ def _placed(level: Any, cls: Any, found: Any) -> Any:
     """The results of a user's rule as tensors of the level, the batch moved to the front."""
     if not (isinstance(found, tuple) and len(found) == 2):
         raise RuntimeError(
-            f"Expected the vmap staticmethod of {cls.__name__} to have two returns, an output and out_dims with pytree structure "
-            f"compatible with the output. Got {found!r}"
+            f"Expected the vmap staticmethod of {cls.__name__} to have two returns, an output and out_dims with pytree "
+            f"structure compatible with the output. Got {found!r}"
         )
     out, out_dims = found
     flat, spec = tree_flatten(out)
     dims = broadcast_to_and_flatten(out_dims, spec)
     if dims is None:
         raise RuntimeError(
-            f"The vmap staticmethod of {cls.__name__} returned an incompatible (output, out_dims) tuple. Expected out_dims="
-            f"{out_dims} to be compatible with the structure of `output`. out_dims has structure {tree_flatten(out_dims)[1]} but "
-            f"output has structure {spec}. For more details, please see "
+            f"The vmap staticmethod of {cls.__name__} returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+            f"{tree_flatten(out_dims)[1]} but output has structure {spec}. For more details, please see "
             "https://pytorch.org/docs/main/notes/extending.func.html"
         )
 

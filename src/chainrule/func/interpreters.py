@@ -38,7 +38,10 @@ def under(record: Ambient) -> Iterator[None]:
         put(before)
 
 
-_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open "
+    "an issue with your use case."
+)
 
 
 class Level:
@@ -284,10 +287,11 @@ class Vmap:
     ) -> Any:
         if not batched[0]:
             raise RuntimeError(
-                f"vmap: aten::{op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-                "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-                "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
-                "operator is being called inside the PyTorch framework, please file a bug report instead."
+                f"vmap: aten::{op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
+                "arithmetic. If said operator is being called inside the PyTorch framework, please "
+                "file a bug report instead."
             )
         if op.family.diagonal:
             rule = op.batch or (lambda v, b, s, p: op.family.vmap(op, v, b, s, p))

@@ -156,18 +156,18 @@ Batched.is_contiguous = _in_order  # type: ignore[attr-defined]
 
 _POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 _ITEM = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
-    "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please "
-    "file a bug report."
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+    "internals, please file a bug report."
 )
 _BRANCH = (
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
-    "please file an issue at https://github.com/pytorch/pytorch/issues ."
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+    "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
 _IN_TRANSFORM = (
-    "You are attempting to call Tensor.{0}() {1}inside of a function being transformed by a functorch transform. This is "
-    "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() "
-    "outside of a function being transformed instead."
+    "You are attempting to call Tensor.{0}() {1}inside of a function being transformed by a functorch transform. This "
+    "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+    "{0}() outside of a function being transformed instead."
 )
 
 

@@ -76,13 +76,14 @@ def vjp_of(func: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, 
         gs, given_spec = tree_flatten(given)
         if given_spec != out_spec:
             raise RuntimeError(
-                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                f"cotangents: {given_spec}, primal output: {out_spec}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {given_spec}, primal output: {out_spec}"
             )
         for at, (g, v) in enumerate(zip(gs, values)):
             if tuple(g.shape) != tuple(v.shape):
                 raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of {v.shape}."
+                    f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] "
+                    f"has a shape of {v.shape}."
                 )
         return tree_unflatten(pull(level, edges, gs, leaves, retain_graph), spec)
 

@@ -98,8 +98,8 @@ def _batch_size(flat: list[Any], dims: list[Any]) -> int:
         raise ValueError("vmap: Expected at least one Tensor to vmap over: every in_dim was None")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
-            "dimension"
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
         )
     return int(sizes[0])
 
@@ -131,17 +131,17 @@ def _out_positions(func: Any, out_dims: Dims, out: Any) -> list[Any]:
     for p in tree_flatten(out_dims)[0]:
         if not (p is None or isinstance(p, int)):
             raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
-                "ints representing where in the outputs the vmapped dimension should appear."
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
     if isinstance(out, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         return [out_dims[0]]
     found = spread_dims(out_dims, out)
     if found is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-            f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure "
-            f"{tree_flatten(out)[1]}."
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+            f"of `outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has "
+            f"structure {tree_flatten(out)[1]}."
         )
     return found
 

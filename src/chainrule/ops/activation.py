@@ -23,6 +23,7 @@ from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import clamp_max, kept, select
+from chainrule.ops.along import SAME_OUT
 from chainrule.ops.domains import Check, no_complex, not_for, unimplemented
 from chainrule.ops.exponential import exp
 from chainrule.ops.trigonometric import tanh
@@ -74,8 +75,8 @@ leaky_relu.vjp(input=lambda g, input, negative_slope: select(input > 0, g, g * n
 
 
 @elementwise(
-    samples=samples(nonzero, one, alpha=[1.0, 0.5], scale=[1.0, 2.0], input_scale=[1.0, 0.5]), check=floats_only("elu_cpu"),
-    spelled="",
+    samples=samples(nonzero, one, alpha=[1.0, 0.5], scale=[1.0, 2.0], input_scale=[1.0, 0.5]),
+    check=floats_only("elu_cpu"), spelled="",
 )  # fmt: skip
 def elu(xp: Any, input: Array, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Array:
     """scale * x where positive, scale * alpha * (exp(input_scale * x) - 1) elsewhere."""
@@ -419,7 +420,7 @@ def _normal(input: Any, dim: int, dtype: DType | None) -> tuple[Any, int, Any]:
     """The array to compute on, the axis, the dtype of the result."""
     want = input.dtype if dtype is None else dtype.numpy
     axis = normalize_dim(dim, input.ndim)
-    return (input.astype(np.float32) if want in NARROW else input.astype(want, copy=False)), axis, want
+    return (widened(input) if want in NARROW else input.astype(want, copy=False)), axis, want
 
 
 def along(x: Any, dim: int) -> Any:
@@ -429,7 +430,12 @@ def along(x: Any, dim: int) -> Any:
     return np.add.reduce(x, axis=dim, keepdims=True) if x.ndim else x
 
 
-@scan(samples=samples(real, [((3, 4),), ((2, 3, 4),)], dim=[0, -1]), check=_check_softmax("softmax"), spelled="fm")
+@scan(
+    samples=samples(real, [((3, 4),), ((2, 3, 4),)], dim=[0, -1]),
+    check=_check_softmax("softmax"),
+    exact=SAME_OUT,
+    spelled="fm",
+)
 def softmax(xp: Any, input: Array, dim: int, dtype: DType | None = None) -> Array:
     """Exponentials along an axis, divided by their sum."""
     x, axis, want = _normal(input, dim, dtype)
@@ -444,7 +450,12 @@ def _pull_softmax(g: Any, out: Any, dim: int) -> Any:
 softmax.vjp(input=_pull_softmax)
 
 
-@scan(samples=samples(real, [((3, 4),), ((2, 3, 4),)], dim=[0, -1]), check=_check_softmax("log_softmax"), spelled="fm")
+@scan(
+    samples=samples(real, [((3, 4),), ((2, 3, 4),)], dim=[0, -1]),
+    check=_check_softmax("log_softmax"),
+    exact=SAME_OUT,
+    spelled="fm",
+)
 def log_softmax(xp: Any, input: Array, dim: int, dtype: DType | None = None) -> Array:
     """The logarithm of `softmax`, without overflow."""
     x, axis, want = _normal(input, dim, dtype)

@@ -19,8 +19,8 @@ from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored", "SAME_OUT", "sum_dtype",
-    "unfolded",
+    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
+    "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
 SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"  # what ops say that never cast into out=
@@ -96,14 +96,14 @@ def restore_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     """An array in another dtype, the imaginary part dropped without a word."""
     if x.dtype == dtype:
         return x
-    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
+    return (widened(x).real if x.dtype.kind in "cW" and dtype.kind not in "cW" else x).astype(dtype)  # W: complex32
 
 
 def refuse_batch(name: str) -> NoReturn:
     """The results of examples differ in shape: there is no batch of them."""
     raise RuntimeError(
-        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. "
-        "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
     )
 
 

@@ -57,11 +57,10 @@ def _check_addcmul(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     not_for("addcmul_cpu_out", BOOL)(inputs, params)
 
 
-@elementwise(samples=samples(real, three, value=[1, 0.5]), check=_check_addcmul)
+@elementwise(samples=samples(real, three, value=[1, 0.5]), check=_check_addcmul, early="value")
 def addcmul(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 * tensor2."""
-    product = tensor1 * tensor2
-    return input + (product if value == 1 else times(product, value))
+    return input + (tensor1 if value == 1 else times(tensor1, value)) * tensor2
 
 
 def _scaled(g: Any, value: Any) -> Any:
@@ -78,15 +77,15 @@ addcmul.vjp(
 def _check_addcdiv(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if all(t.dtype.category < FLOAT for t in inputs[1:]):
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
-            "(input + value * tensor1 / tensor2), for all dtypes."
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
         )
 
 
-@elementwise(samples=samples(nonzero, three, value=[1, 0.5]), check=_check_addcdiv)
+@elementwise(samples=samples(nonzero, three, value=[1, 0.5]), check=_check_addcdiv, early="value")
 def addcdiv(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
@@ -125,7 +124,8 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     wide = complex128 if common_dtype((input, exponent)).is_complex else float64
     if out is not None and out.dtype is not wide:
         raise RuntimeError(
-            f"the output given to float_power has dtype {out.dtype.title} but the operation's result requires dtype {wide.title}"
+            f"the output given to float_power has dtype {out.dtype.title} but the operation's result "
+            f"requires dtype {wide.title}"
         )
     base, power = _precise(input, wide), _precise(exponent, wide)
     if not isinstance(base, Tensor) and not isinstance(power, Tensor):
@@ -140,7 +140,8 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     wide = complex128 if common_dtype((self, exponent)).is_complex else float64
     if self.dtype is not wide:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {self.dtype.title} but the operation's result requires dtype {wide.title}"
+            f"the base given to float_power_ has dtype {self.dtype.title} but the operation's result "
+            f"requires dtype {wide.title}"
         )
     result: Tensor = PUBLIC["m"]["pow_"](self, _precise(exponent, wide))
     return result

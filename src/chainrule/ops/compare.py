@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, finfo, iinfo, uint8
+from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, c_name, finfo, iinfo, uint8, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
 from chainrule.core.op import Array, Number
@@ -15,7 +15,7 @@ from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import one
-from chainrule.ops.domains import both, c_name, no_complex, not_for
+from chainrule.ops.domains import EXACT, both, no_complex, not_for
 
 __all__: list[str] = []
 
@@ -330,7 +330,7 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     ),
     node={"TTT": "ClampBackward0", "TTO": "ClampBackward0", "TOT": "ClampBackward0", "TNN": "ClampBackward1",
           "TNO": "ClampBackward1", "TON": "ClampBackward1"},
-    spelled="fmiF",
+    exact=EXACT, spelled="fmiF",
 )  # fmt: skip
 def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Every element moved into [min, max]; if min > max, everything is max."""
@@ -436,7 +436,7 @@ def isneginf(xp: Any, input: Array) -> Array:
 @elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isreal(xp: Any, input: Array) -> Array:
     """Which elements have no imaginary part."""
-    return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, bool)
+    return xp.imag(widened(input)) == 0 if input.dtype.kind in "cW" else xp.ones(input.shape, bool)  # W: complex32
 
 
 def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:

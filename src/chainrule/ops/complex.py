@@ -40,10 +40,18 @@ def as_complex(g: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- parts
 
 
+def parts(x: Any) -> tuple[Any, Any]:
+    """The real and the imaginary parts of an array, over its memory. (NumPy does not know those of complex32.)"""
+    if x.dtype.kind == "c":
+        return x.real, x.imag
+    pairs = x[..., None].view(OF_NUMPY[x.dtype].to_real().numpy)
+    return pairs[..., 0], pairs[..., 1]
+
+
 @view(name="real", node="Select", samples=samples(both_parts, [((3, 4),)]), spelled="", holomorphic=False)
 def _real(xp: Any, input: Array) -> Array:
     """The real parts, sharing memory."""
-    return input.real
+    return parts(input)[0]
 
 
 _real.vjp(input=lambda g: as_complex(g))
@@ -52,7 +60,7 @@ _real.vjp(input=lambda g: as_complex(g))
 @view(name="imag", node="Select", samples=samples(both_parts, [((3, 4),)]), spelled="", holomorphic=False)
 def _imag(xp: Any, input: Array) -> Array:
     """The imaginary parts, sharing memory."""
-    return input.imag
+    return parts(input)[1]
 
 
 _imag.vjp(input=lambda g: g * 1j)
@@ -102,7 +110,7 @@ def _joined(g: Any) -> Any:
 )  # fmt: skip
 def view_as_real(xp: Any, input: Array) -> Array:
     """Complex numbers as a last axis of (real, imaginary), sharing memory."""
-    if input.dtype.kind != "c":
+    if not OF_NUMPY[input.dtype].is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return input[..., None].view(OF_NUMPY[input.dtype].to_real().numpy)
 
@@ -228,7 +236,7 @@ def imag_of(g: Any) -> Any:
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
     """Complex numbers from real and imaginary parts."""
     out = xp.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
-    out.real, out.imag = real, imag
+    parts(out)[0][...], parts(out)[1][...] = real, imag
     return out
 
 

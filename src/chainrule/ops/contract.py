@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.autograd.unfold import around, following, kept, split
-from chainrule.core.dtype import NARROW
+from chainrule.core.dtype import NARROW, widened
 from chainrule.core.family import call, common_dtype, contraction, front, general, sum_to
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
@@ -26,8 +26,8 @@ from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "cross", "dot", "flipped", "inner", "kron", "linear",
-    "matmul", "mm", "mv", "outer", "tensordot", "trace", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "cross", "dot", "flipped", "inner", "kron",
+    "linear", "matmul", "mm", "mv", "outer", "tensordot", "trace", "vdot",
 ]  # fmt: skip
 
 _CPP = {
@@ -50,7 +50,7 @@ def product(a: Any, b: Any) -> Any:
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return matmul(a, b)
     if a.dtype in NARROW:
-        return np.asarray(np.matmul(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
+        return np.asarray(np.matmul(widened(a), widened(b))).astype(a.dtype)
     return np.matmul(a, b)
 
 
@@ -58,7 +58,7 @@ def conj(x: Any) -> Any:
     """The complex conjugate; real values as they are."""
     if isinstance(x, Tensor):
         return call("conj_physical", x) if x.dtype.is_complex else x
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conj() if x.dtype.kind in "cW" else x  # W: complex32
 
 
 def outer_product(a: Any, b: Any) -> Any:
@@ -247,8 +247,8 @@ def _check_dot_shapes(a: Any, b: Any) -> None:
     if a.shape[0] != b.shape[0]:
         n, m = a.shape[0], b.shape[0]
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got "
-            f"{n} and {m} elements respectively"
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but "
+            f"got {n} and {m} elements respectively"
         )
 
 
@@ -310,7 +310,7 @@ def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     a, b = input.ndim, other.ndim
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
-    return into("matmul", _decided(input, other, a, b), out, (input, other))
+    return into("matmul", _decided(input, other, a, b), out, (input, other), SAME_OUT)
 
 
 def _decided(x: Any, y: Any, a: int, b: int) -> Any:
@@ -380,8 +380,7 @@ def _expanded(x: Any, shape: tuple[int, ...]) -> Any:
 def _added(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * total, where beta 0 means that input does not count, even a NaN."""
     if total.dtype in NARROW:
-        wide = total.astype(np.float32)
-        return _added(input.astype(np.float32), wide, beta, alpha).astype(total.dtype)
+        return _added(widened(input), widened(total), beta, alpha).astype(total.dtype)
     if total.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)
     total = times(total, alpha)
@@ -397,7 +396,8 @@ def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> An
         check(a, b)
         if ranks == (3, 3) and not input.dtype is a.dtype is b.dtype:
             raise RuntimeError(
-                f"Input dtypes must be the same, got: input {input.dtype.title}, batch1: {a.dtype.title}, batch2: {b.dtype.title}"
+                f"Input dtypes must be the same, got: input {input.dtype.title}, batch1: "
+                f"{a.dtype.title}, batch2: {b.dtype.title}"
             )
         _same_dtype(a, b)
         if input.dtype is not b.dtype:
@@ -680,7 +680,7 @@ def _linear_biased(bias: Any, x: Any, weight: Any) -> Any:
     if bias.ndim > out.ndim or (bias.ndim and bias.shape[-1] not in (1, out.shape[-1])):
         expand_shape(bias.shape, bias.strides, (prod(out.shape[:-1]), out.shape[-1]))
     if out.dtype in NARROW:
-        return (out.astype(np.float32) + bias.astype(np.float32)).astype(out.dtype)
+        return (widened(out) + widened(bias)).astype(out.dtype)
     return np.add(out, bias, out)
 
 
@@ -727,8 +727,8 @@ def _unfold_batch(node: Any) -> None:
     shape, biased = kept(node, "input_shape"), len(node.edges) == 3
     product_of_rows = split(node, "AddmmBackward0" if biased else "MmBackward0", _rows)
     at, turns = len(node.edges[0].edges) - 2, product_of_rows.edges[-1] is not None
-    following(product_of_rows, at, "ViewBackward0", lambda g: g.reshape(tuple(shape)))
-    following(product_of_rows, at + 1, "TBackward0", _turned)
+    following(product_of_rows, at, "ViewBackward0", lambda g: g.reshape(tuple(shape)), rank=2 if biased else 1)
+    following(product_of_rows, at + 1, "TBackward0", _turned, rank=1 if biased else 2)
     around(
         product_of_rows,
         lambda g: g.reshape((*shape[:-1], g.shape[-1])),
@@ -849,7 +849,8 @@ def _check_bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -
     for at, x in ((1, a), (2, b)):
         if x.shape[-1] != weight.shape[at]:
             raise RuntimeError(
-                f"bilinear(): input{at} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[at]}"
+                f"bilinear(): input{at} size does not match weight size: got {x.shape[-1]} but "
+                f"expected {weight.shape[at]}"
             )
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(
@@ -912,7 +913,8 @@ def _check_contracted(a: Tensor, b: Tensor, first: list[int], second: list[int])
         n, m = a.shape[normalize_dim(i, a.ndim)], b.shape[normalize_dim(j, b.ndim)]
         if n != m and 1 not in (n, m):
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and "
+                f"second has size {m} in dim {j}"
             )
 
 
@@ -1060,8 +1062,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
     if dim is None:
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
-            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
-            "future release.",
+            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
+            "linalg.cross in a future release.",
             UserWarning,
             stacklevel=3,
         )
@@ -1087,7 +1089,7 @@ def trace(xp: Any, input: Array) -> Array:
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     if input.dtype in NARROW:
-        return xp.trace(input.astype(np.float32)).astype(input.dtype)
+        return xp.trace(widened(input)).astype(input.dtype)
     return xp.trace(input, dtype=sum_dtype(input, None))
 
 

@@ -24,10 +24,10 @@ __all__: list[str] = []
 
 
 def _cast(input: Any, dtype: DType) -> Any:
-    if input.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+    if input.dtype.kind in "cW" and not dtype.is_complex and dtype is not dtypes.bool_:
         if dtype.category >= dtypes.FLOAT:
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8)
-        input = input.real
+        input = dtypes.widened(input).real
     return dtypes.cast_array(input, dtype)
 
 
@@ -46,7 +46,8 @@ to_dtype.vjp(input=lambda g, input_dtype: cast(g, input_dtype))
 @elementwise(
     promote="none", spelled="", name="to_copy", node="ToCopy", linear=True, holomorphic=False,
     samples=samples(
-        real, [((3, 4),), ((),)], dtype=[dtypes.float64, dtypes.complex128], device=[CPU], memory_format=[preserve_format],
+        real, [((3, 4),), ((),)], dtype=[dtypes.float64, dtypes.complex128], device=[CPU],
+        memory_format=[preserve_format],
     ),
 )  # fmt: skip
 def to_copy(xp: Any, input: Array, *, dtype: DType, device: Device, memory_format: MemoryFormat) -> Array:

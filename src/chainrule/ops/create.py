@@ -89,7 +89,7 @@ def made(raw: Any, requires_grad: bool = False) -> Tensor:
         for interpreter in state.stack:
             t = interpreter.born(t)
     if requires_grad:
-        if raw.dtype.kind not in "fcV":
+        if raw.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.edge = LEAF
     return t
@@ -275,7 +275,7 @@ def tensor(
     t.raw = raw
     t.edge = t.store = t.viewed = t.extra = t.cut = None
     if requires_grad:
-        if raw.dtype.kind not in "fcV":
+        if raw.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.edge = LEAF
     elif data.__class__ is not float:

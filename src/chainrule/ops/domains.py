@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, c_name
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import common_dtype, is_number
 from chainrule.core.tensor import Tensor
@@ -17,19 +17,7 @@ __all__ = ["EXACT", "Check", "both", "no_complex", "not_for", "only", "same_dtyp
 
 Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
 
-_NAMES = {
-    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int",
-    "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double",
-    "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-
-
 EXACT = "Found dtype {out} but expected {result}"  # what ops that do not cast into out= say
-
-
-def c_name(dtype: DType) -> str:
-    """The type's name in C++, which some messages use."""
-    return _NAMES.get(dtype.title, dtype.title)
 
 
 def unimplemented(kernel: str, dtype: DType) -> NotImplementedError:

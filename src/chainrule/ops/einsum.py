@@ -54,7 +54,8 @@ def _terms(text: str, where: str) -> list[Any]:
         if c != " ":
             if not _is_letter(c):
                 raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]"
+                    f"einsum(): invalid subscript given at index {at} in the equation string, "
+                    "subscripts must be in [a-zA-Z]"
                 )
             found.append(_label(c))
         at += 1
@@ -72,15 +73,15 @@ def _expanded(term: list[Any], rank: int, at: int) -> Labels:
     if ... not in term:
         if len(term) != rank:
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
-                f"({rank}) for operand {at} and no ellipsis was given"
+                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of "
+                f"dimensions ({rank}) for operand {at} and no ellipsis was given"
             )
         return tuple(term)
     hidden = rank - len(term) + 1
     if hidden < 0:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({len(term) - 1}) is more than the number of dimensions "
-            f"({rank}) for operand {at}"
+            f"einsum(): the number of subscripts in the equation ({len(term) - 1}) is more than the number of "
+            f"dimensions ({rank}) for operand {at}"
         )
     split = term.index(...)
     return (*term[:split], *_hidden(hidden), *term[split + 1 :])
@@ -162,13 +163,14 @@ def _check_sizes(operands: list[Any], labels: tuple[Labels, ...]) -> None:
             shown = "..." if label >= ELLIPSIS else _letter(label)
             if own.setdefault(label, n) != n:
                 raise RuntimeError(
-                    f"einsum(): subscript {shown} is repeated for operand {at} but the sizes don't match, {n} != {own[label]}"
+                    f"einsum(): subscript {shown} is repeated for operand {at} but the sizes don't "
+                    f"match, {n} != {own[label]}"
                 )
             seen = sizes.get(label, 1)
             if n not in (1, seen) and seen != 1:
                 raise RuntimeError(
-                    f"einsum(): subscript {shown} has size {n} for operand {at} which does not broadcast with previously "
-                    f"seen size {seen}"
+                    f"einsum(): subscript {shown} has size {n} for operand {at} which does not broadcast with "
+                    f"previously seen size {seen}"
                 )
             sizes[label] = n if seen == 1 else seen
 

@@ -31,8 +31,14 @@ def _batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return embedding_op.public(call("reshape", weight, shape=(size * rows, -1)), indices + first, **params)
 
 
-@indexing(linear=True, spelled="f", name="embedding", vmap=_batched, samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding_idx=[-1, 2]))  # fmt: skip
-def embedding_op(xp: Any, weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Array:  # fmt: skip
+@indexing(
+    linear=True, spelled="f", name="embedding", vmap=_batched,
+    samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding_idx=[-1, 2]),
+)  # fmt: skip
+def embedding_op(
+    xp: Any, weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Array:  # fmt: skip
     """The rows of `weight` that `indices` names; the row `padding_idx` gets no gradient."""
     if sparse:
         raise NotImplementedError("embedding(): sparse=True: there are no sparse gradients here")
@@ -69,7 +75,10 @@ def embedding_sum(xp: Any, input: Array, indices: Array, *, rows: int, padding: 
     return xp.scatter.embedding_weight(input, indices, rows, None if padding < 0 else padding, by_freq)
 
 
-@indexing(linear=True, spelled="", node="EmbeddingDense", samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding=[-1, 2], by_freq=[False, True]))  # fmt: skip
+@indexing(
+    linear=True, spelled="", node="EmbeddingDense",
+    samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding=[-1, 2], by_freq=[False, True]),
+)  # fmt: skip
 def embedding_again(xp: Any, input: Array, indices: Array, *, padding: int, by_freq: bool) -> Array:
     """The transpose of `embedding_sum`."""
     return xp.scatter.embedding_weight_adjoint(input, indices, None if padding < 0 else padding, by_freq)
@@ -105,7 +114,10 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 
 
 @composite("n", "embedding")
-def _embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
+def _embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
     """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
@@ -119,8 +131,8 @@ def _embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, ma
 @composite("n")
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima over bags of looked-up rows: the rows of a matrix, or a vector cut at `offsets`."""
     _check_bag(input, weight, offsets, mode, sparse, per_sample_weights)
@@ -149,8 +161,8 @@ def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: b
         raise NotImplementedError("embedding_bag(): sparse=True: there are no sparse gradients here")
     if weights is not None and weights.shape != input.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({list(weights.shape)}) is not None, then it must have the same shape as the "
-            f"input ({list(input.shape)})"
+            f"embedding_bag: If per_sample_weights ({list(weights.shape)}) is not None, then it must have the same "
+            f"shape as the input ({list(input.shape)})"
         )
     if weights is not None and mode != "sum":
         raise NotImplementedError(
@@ -159,8 +171,8 @@ def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: b
         )
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
-            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
-            f"However, found offsets of type {type(offsets)}"
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+            f"sequences. However, found offsets of type {type(offsets)}"
         )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
@@ -178,9 +190,14 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Te
     assert offsets is not None
     starts = offsets.raw[:-1] if include_last else offsets.raw
     if starts.size and starts[0] != 0:
-        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}")  # fmt: skip
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
+            f"0. However, got {starts[0]}"
+        )
     if starts.size and starts[-1] > input.shape[0]:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {starts[-1]}")  # fmt: skip
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {starts[-1]}"
+        )
     sizes = np.diff(np.append(starts, offsets.raw[-1] if include_last else input.shape[0]))
     used = int(sizes.sum())
     flat = input if used == input.shape[0] else fresh(input.raw[:used])

@@ -176,7 +176,8 @@ xlogy.vjp(input=_pull_xlogy_input, other=lambda g, input, other: g * (input / ot
 
 
 @elementwise(
-    samples=samples(positive, [*pairs, ((3,), 2.0), (2.0, (3,))]), promote="float", check=not_for("xlog1py_cpu", COMPLEX),
+    samples=samples(positive, [*pairs, ((3,), 2.0), (2.0, (3,))]), promote="float",
+    check=not_for("xlog1py_cpu", COMPLEX),
     node={"TT": "SpecialXlog1PyBackward0", "NT": "SpecialXlog1PyBackward1", "TN": "SpecialXlog1PyBackward2"},
     spelled="s",
 )  # fmt: skip

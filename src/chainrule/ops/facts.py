@@ -10,11 +10,11 @@ from weakref import ref
 from chainrule.autograd import api
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
-from chainrule.autograd.node import ANY_DTYPE, Node, Sink, accumulator, hooks_of, node_of
+from chainrule.autograd.node import ANY_DTYPE, LEAF_HOOKS, Node, Sink, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import here
-from chainrule.core.dtype import FLOAT
+from chainrule.core.dtype import FLOAT, c_name
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.public import method
 from chainrule.core.shape import normalize_dim
@@ -113,8 +113,8 @@ def _grad(t: Tensor) -> Tensor | None:
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-            "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-            "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+            "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+            "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
             UserWarning,
             stacklevel=2,
         )
@@ -132,17 +132,18 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if tuple(g.shape) != tuple(t.shape):
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure "
-            "that the gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
         )
     t.extra = t.extra or Extra()
     want = t.extra.grad_dtype or t.dtype
     if t.extra.grad_dtype is not ANY_DTYPE and g.dtype is not want:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_c_name(g.dtype)}' to a tensor with grad_dtype '{want.title}'. The "
-            "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
-            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
-            "tensor and its gradient may break downstream systems that assume they match."
+            f"attempting to assign a gradient with dtype '{c_name(g.dtype)}' to a tensor with grad_dtype "
+            f"'{want.title}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+            "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+            "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match."
         )
     t.extra.grad = g
 
@@ -152,13 +153,6 @@ def _del_grad(t: Tensor) -> None:
 
 
 Tensor.grad = property(_grad, _set_grad, _del_grad)  # type: ignore[attr-defined]
-
-
-def _c_name(dtype: DType) -> str:
-    """The name of a dtype in the errors about `grad_dtype`, where PyTorch prints C++'s."""
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(
-        dtype.name, dtype.title
-    )
 
 
 def _grad_dtype(t: Tensor) -> DType | None:
@@ -178,8 +172,8 @@ def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
     if dtype is not None and extra.grad is not None and extra.grad.dtype is not dtype:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{dtype.title}' because there is already a gradient with dtype "
-            f"'{_c_name(extra.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the "
-            "new grad_dtype matches the existing gradient's dtype."
+            f"'{c_name(extra.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+            "ensure the new grad_dtype matches the existing gradient's dtype."
         )
     extra.grad_dtype = ANY_DTYPE if dtype is None else dtype
 
@@ -192,6 +186,7 @@ def _set_backward_hooks(t: Tensor, hooks: Any) -> None:
         raise TypeError(f"_backward_hooks must be an OrderedDict or None, not {type(hooks).__name__}")
     t.extra = t.extra or Extra()
     t.extra.hooks = hooks
+    LEAF_HOOKS[:] = [None]
     if hooks and t.edge is LEAF:
         hooks_of(accumulator(t))
 
@@ -253,6 +248,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
         return add_hook(tables.setdefault(edge.index if edge.__class__ is Port else 0, HookTable()), hook)
     extra = self.extra = self.extra or Extra()
     extra.hooks = HookTable() if extra.hooks is None else extra.hooks
+    LEAF_HOOKS[:] = [None]
     node = extra.accumulator() if extra.accumulator is not None else None
     if node is not None:
         hooks_of(node)
@@ -268,6 +264,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     extra = self.extra = self.extra or Extra()
     extra.post_hooks = HookTable() if extra.post_hooks is None else extra.post_hooks
+    LEAF_HOOKS[:] = [None]
     hooks_of(accumulator(self))
     return add_hook(extra.post_hooks, hook)
 

@@ -13,7 +13,7 @@ from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
 from chainrule.core.ambient import LISTENING
-from chainrule.core.dtype import OF_NUMPY, cast_array
+from chainrule.core.dtype import OF_NUMPY, cast_array, widened
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
@@ -69,9 +69,9 @@ def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if not overlaps:
         check_target(target)
-    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+    if source.dtype.kind in "cW" and target.dtype.kind not in "cWb":  # W: complex32
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
-        source = source.real
+        source = widened(source).real
     if source.dtype.kind in "fV" and target.dtype.kind in "iu" and target.dtype != np.uint64:
         source = source.astype(np.int64)
     if target.dtype.itemsize == 1 and target.dtype.kind == "V":
@@ -81,7 +81,10 @@ def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
 
 def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
     if source != target and broadcast_shapes(target, source) != target:
-        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(broadcast_shapes(target, source))}")  # fmt: skip
+        raise RuntimeError(
+            f"output with shape {list(target)} doesn't match the broadcast shape "
+            f"{list(broadcast_shapes(target, source))}"
+        )
 
 
 def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -89,8 +92,8 @@ def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
     refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
         )
     _check_shapes(target.shape, source.shape)
     write_array(target, source)
@@ -164,7 +167,10 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return copy.public(x, front(value, len(shape_of(x)) - 1)) if batched[1] else fill.public(x, value)
 
 
-@elementwise(promote="none", spelled="f", write=_write_fill, vmap=_fill_batched, node={"TN": "FillBackward0", "TT": "FillBackward1"}, samples=samples(real, [((3, 4), ()), ((3, 4), 2.5)]))  # fmt: skip
+@elementwise(
+    promote="none", spelled="f", write=_write_fill, vmap=_fill_batched,
+    node={"TN": "FillBackward0", "TT": "FillBackward1"}, samples=samples(real, [((3, 4), ()), ((3, 4), 2.5)]),
+)  # fmt: skip
 def fill(xp: Any, input: Array, value: Array | Number) -> Array:
     """The shape of the input, one value everywhere."""
     result = xp.empty_like(input)

@@ -5,42 +5,56 @@ from __future__ import annotations
 
 import os
 
+from chainrule.config import settings
 from chainrule.core.notices import is_warn_always_enabled, set_warn_always
 from chainrule.core.public import spell
 
-__all__: list[str] = []
+__all__ = ["set_fill_uninitialized_memory"]
 
 
 class _Flags:
-    __slots__ = ("debug_mode", "interop", "threads", "warn_only")
+    __slots__ = ("interop", "threads")
 
     def __init__(self) -> None:
-        self.debug_mode, self.warn_only = 0, False
         self.threads = self.interop = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
 
 
 _flags = _Flags()
 
 
+def _set(mode: int, fill: bool) -> None:
+    settings.deterministic, settings.fill_memory = mode, fill
+    settings.fills_memory = settings.deterministic > 0 and fill
+
+
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for algorithms whose results are the same in every run: all here are."""
-    _flags.debug_mode = 0 if not mode else 1 if warn_only else 2
-    _flags.warn_only = bool(warn_only)
+    """Ask for algorithms whose results are the same in every run: all here are. New memory is then filled."""
+    for name, given, place in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
+        if not isinstance(given, bool):
+            kind = type(given).__name__
+            raise TypeError(f"_set_deterministic_algorithms(): argument '{name}'{place} must be bool, not {kind}")
+    _warn_only[0] = warn_only
+    _set(0 if not mode else 1 if warn_only else 2, settings.fill_memory)
+
+
+_warn_only = [False]
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Were deterministic algorithms asked for?"""
-    return _flags.debug_mode > 0
+    return settings.deterministic > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Were they asked for with `warn_only`?"""
-    return _flags.warn_only
+    return _warn_only[0]
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """The same switch by number or word: 0 "default", 1 "warn", 2 "error"."""
     words = {"default": 0, "warn": 1, "error": 2}
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in words:
         raise RuntimeError(
             f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
@@ -48,12 +62,19 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     mode = words[debug_mode] if isinstance(debug_mode, str) else int(debug_mode)
     if mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {mode}")
-    _flags.debug_mode, _flags.warn_only = mode, mode == 1
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2: see `set_deterministic_debug_mode`."""
-    return _flags.debug_mode
+    return settings.deterministic
+
+
+def set_fill_uninitialized_memory(mode: bool) -> None:
+    """With deterministic algorithms, fill new memory with NaN or the largest integer."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    _set(settings.deterministic, mode)
 
 
 def get_num_threads() -> int:

@@ -21,13 +21,13 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim, numel
 from chainrule.core.tensor import META, Tensor
-from chainrule.ops.along import refuse_batch
+from chainrule.ops.along import SAME_OUT, refuse_batch
 from chainrule.ops.fill import check_apart, check_target
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
-    "gather", "index_add", "index_copy", "index_fill", "index_reduce", "index_select", "masked_scatter", "masked_select",
-    "put", "scatter_add", "scatter_reduce", "take",
+    "gather", "index_add", "index_copy", "index_fill", "index_reduce", "index_select", "masked_scatter",
+    "masked_select", "put", "scatter_add", "scatter_reduce", "take",
 ]  # fmt: skip
 
 _rows = Drawn(integers(3), 2, 4)
@@ -160,7 +160,7 @@ def _no_batch(name: str) -> Any:
 # ------------------------------------------------------------------------------------------------ gather, scatter
 
 
-@indexing(samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched(lambda: gather))
+@indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched(lambda: gather))
 def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Elements picked along an axis: `out[i][j] = input[index[i][j]][j]` for dim 0."""
     if sparse_grad:
@@ -171,7 +171,10 @@ def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool =
 gather.vjp(input=lambda g, index, dim, input_shape: scatter_add(zeros_of(g, input_shape), dim, index, g))
 
 
-@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_add), samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]))  # fmt: skip
+@indexing(
+    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_add),
+    samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]),
+)  # fmt: skip
 def scatter_add(xp: Any, input: Array, dim: int, index: Array, src: Array) -> Array:
     """The input with `src` added where `index` says along an axis, repeats in turn."""
     return xp.scatter.scatter_add(input, normalize_dim(dim, input.ndim), index, src)
@@ -196,7 +199,11 @@ def corner(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
 corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
 
 
-@indexing(spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"}, vmap=_elementwise_batched(lambda: scatter_op), name="scatter", samples=samples(real, [((3, 4), _apart_rows, (2, 4)), ((3, 4), _apart_rows, 2.5)], dim=[0]))  # fmt: skip
+@indexing(
+    spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"},
+    vmap=_elementwise_batched(lambda: scatter_op), name="scatter",
+    samples=samples(real, [((3, 4), _apart_rows, (2, 4)), ((3, 4), _apart_rows, 2.5)], dim=[0]),
+)  # fmt: skip
 def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
     """The input overwritten where `index` says along an axis."""
     return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src)
@@ -208,7 +215,10 @@ scatter_op.vjp(
 )
 
 
-@indexing(spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold), samples=samples(real, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["add"]))  # fmt: skip
+@indexing(
+    spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold),
+    samples=samples(real, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["add"]),
+)  # fmt: skip
 def scatter_fold(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int, reduce: str) -> Array:
     """The input with `src` added to it, or multiplied into it, where `index` says."""
     return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src, reduce)
@@ -229,15 +239,18 @@ scatter_fold.vjp(
 def _scatter_source(name: str, src: Any, value: Any) -> Any:
     if (src is None) is (value is None):
         raise TypeError(
-            f"{name}() received an invalid combination of arguments: expected one of (Tensor input, int dim, Tensor index, "
-            "Tensor src), (Tensor input, int dim, Tensor index, Number value)"
+            f"{name}() received an invalid combination of arguments: expected one of (Tensor input, int dim, Tensor "
+            "index, Tensor src), (Tensor input, int dim, Tensor index, Number value)"
         )
     given = src if value is None else value
     return given.item() if isinstance(given, Tensor) and value is not None else given
 
 
 @composite("fm")
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:  # fmt: skip
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
     """The input overwritten (or, with `reduce`, added to or multiplied) where `index` says along an axis."""
     source = _scatter_source("scatter", src, value)
     more = {} if out is None else {"out": out}
@@ -256,8 +269,8 @@ def _writer(op: Any) -> Any:
         check_fits(op, inputs[0], result)
         if op.name == "index_fill" and not target.flags.c_contiguous and has_overlap(target):
             warn_once(
-                "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-                "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"
+                "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing "
+                "this operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"
             )
         else:
             check_target(target)
@@ -272,7 +285,9 @@ _scatter_in_place, _fold_in_place = inplace_of(scatter_op), inplace_of(scatter_f
 
 
 @composite("m", "scatter_")
-def _scatter_(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:  # fmt: skip
+def _scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
+) -> Tensor:  # fmt: skip
     """In-place form of `scatter`."""
     source = _scatter_source("scatter_", src, value)
     if reduce is None:
@@ -367,8 +382,10 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
     return texts
 
 
-@indexing(spelled="fmi", vmap=_elementwise_batched(lambda: scatter_reduce), samples=samples(apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
-def scatter_reduce(xp: Any, input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:  # fmt: skip
+@indexing(spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_reduce), samples=samples(apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
+def scatter_reduce(
+    xp: Any, input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True,
+) -> Array:  # fmt: skip
     """The input with `src` folded in by sum, prod, mean, amax or amin where `index` says along an axis."""
     return xp.scatter.scatter_reduce(input, normalize_dim(dim, input.ndim), index, src, reduce, include_self)
 
@@ -384,7 +401,12 @@ def _check_index(name: str, index: Any) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
 
 
-@indexing(samples=samples(real, [((3, 4), _spots)], dim=[0]), vmap=_select_batched)
+_SAME = "{name}(): self and result must have the same scalar type"
+
+
+@indexing(
+    exact=_SAME.format(name="index_select"), samples=samples(real, [((3, 4), _spots)], dim=[0]), vmap=_select_batched
+)
 def index_select(xp: Any, input: Array, dim: int, index: Array) -> Array:
     """The slices along an axis that an index vector names."""
     _check_index("index_select", index)
@@ -394,7 +416,10 @@ def index_select(xp: Any, input: Array, dim: int, index: Array) -> Array:
 index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, input_shape), dim, index, g))
 
 
-@indexing(spelled="fmi", vmap=_slices_batched(lambda: index_add), samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]))  # fmt: skip
+@indexing(
+    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched(lambda: index_add),
+    samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]),
+)  # fmt: skip
 def index_add(xp: Any, input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """The input with slices of `source` added where an index vector says."""
     return xp.scatter.index_add(input, normalize_dim(dim, input.ndim), index, source, alpha)
@@ -414,7 +439,10 @@ def _spread(g: Any, shape: tuple[int, ...]) -> Any:
     return g if shape_of(g) == shape else call("reshape", g, shape=shape)
 
 
-@indexing(spelled="fmi", vmap=_slices_batched(lambda: index_copy), samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0]))  # fmt: skip
+@indexing(
+    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched(lambda: index_copy),
+    samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0]),
+)  # fmt: skip
 def index_copy(xp: Any, input: Array, dim: int, index: Array, source: Array) -> Array:
     """The input with slices replaced by those of `source` where an index vector says."""
     if input.dtype != source.dtype:
@@ -446,11 +474,17 @@ class _FillWith:
         return index_fill.op.call((*inputs, self.value), params)
 
 
-@indexing(spelled="fmi", vmap=_fill_batched, node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"}, samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]))  # fmt: skip
+@indexing(
+    spelled="fmi", vmap=_fill_batched, node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"},
+    samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]),
+)  # fmt: skip
 def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """The input with one value in the slices that an index vector names."""
     if np.ndim(value):
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {np.ndim(value)} dimension(s).")  # fmt: skip
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{np.ndim(value)} dimension(s)."
+        )
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not isinstance(value, np.ndarray):
@@ -465,7 +499,9 @@ index_fill.vjp(
 
 
 @indexing(spelled="fmi", samples=samples(apart, [((3, 4), _spots, (2, 4))], dim=[0], reduce=["mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
-def index_reduce(xp: Any, input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:  # fmt: skip
+def index_reduce(
+    xp: Any, input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True,
+) -> Array:  # fmt: skip
     """The input with slices of `source` folded in by prod, mean, amax or amin where an index vector says."""
     return xp.scatter.index_reduce(input, normalize_dim(dim, input.ndim), index, source, reduce, include_self)
 
@@ -477,7 +513,10 @@ index_reduce.op.batch = _slices_batched(lambda: index_reduce)
 # ------------------------------------------------------------------------------------------------ flat, by a mask
 
 
-@indexing(samples=samples(real, [((3, 4), Drawn(integers(12), 2, 2))]), vmap=_take_batched)
+@indexing(
+    samples=samples(real, [((3, 4), Drawn(integers(12), 2, 2))]), vmap=_take_batched,
+    exact="take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}",
+)  # fmt: skip
 def take(xp: Any, input: Array, index: Array) -> Array:
     """Elements of the flattened input, in the shape of the index."""
     if index.dtype != np.int64:
@@ -488,7 +527,10 @@ def take(xp: Any, input: Array, index: Array) -> Array:
 take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index, g, True))
 
 
-@indexing(spelled="fmi", samples=samples(real, [((3, 4), np.array([3, 1]), (2,))], accumulate=[False, True]), vmap=_put_batched)  # fmt: skip
+@indexing(
+    spelled="fmi", samples=samples(real, [((3, 4), np.array([3, 1]), (2,))], accumulate=[False, True]),
+    vmap=_put_batched,
+)  # fmt: skip
 def put(xp: Any, input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """The input with elements overwritten (or added to) at positions of its flattened self."""
     return xp.scatter.put(input, index, source, accumulate)
@@ -503,7 +545,10 @@ put.vjp(
 _mask = np.array([[True, False, True], [False, True, True]])
 
 
-@indexing(meta=unknown_shape, samples=samples(real, [((2, 3), _mask)]), vmap=_no_batch("masked_select"))  # fmt: skip
+@indexing(
+    exact=_SAME.format(name="masked_select"), meta=unknown_shape, samples=samples(real, [((2, 3), _mask)]),
+    vmap=_no_batch("masked_select"),
+)  # fmt: skip
 def masked_select(xp: Any, input: Array, mask: Array) -> Array:
     """The elements where a mask holds, as a vector."""
     return xp.scatter.masked_select(input, mask)
@@ -572,7 +617,11 @@ def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
 
 
 @indexing(
-    spelled="", vmap=_no_batch("nonzero"), meta=unknown_shape, name="nonzero", samples=samples(integers(2), [((2, 3),), ((4,),)])
+    spelled="",
+    vmap=_no_batch("nonzero"),
+    meta=unknown_shape,
+    name="nonzero",
+    samples=samples(integers(2), [((2, 3),), ((4,),)]),
 )
 def nonzero_op(xp: Any, input: Array) -> Array:
     """The positions of elements that are not zero, one row each."""
@@ -614,7 +663,9 @@ def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
 
 
 @composite("f")
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Tensor:  # fmt: skip
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None,
+) -> Tensor:  # fmt: skip
     """Which elements occur among the test elements."""
     tensors = [t for t in (elements, test_elements) if isinstance(t, Tensor)]
     if not tensors:

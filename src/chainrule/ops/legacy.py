@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends.cpu.memory import uninitialised
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
@@ -29,9 +30,9 @@ __all__ = ["TypedTensor"]
 def _refuse(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}={type(v).__name__}" for k, v in named.items())])
     raise TypeError(
-        f"new() received an invalid combination of arguments - got ({got}), but expected one of: (*, torch.device device), "
-        "(torch.Storage storage), (Tensor other), (tuple of ints size, *, torch.device device), (object data, *, torch.device "
-        "device)"
+        f"new() received an invalid combination of arguments - got ({got}), but expected one of: (*, torch.device "
+        "device), (torch.Storage storage), (Tensor other), (tuple of ints size, *, torch.device device), (object "
+        "data, *, torch.device device)"
     )
 
 
@@ -50,8 +51,8 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
         )
     if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
         raise RuntimeError(
-            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use torch.tensor(...) "
-            "or torch.as_tensor(...) instead."
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use "
+            "torch.tensor(...) or torch.as_tensor(...) instead."
         )
     if "size" in named and not args:
         args = (Size(named.pop("size")),)
@@ -65,7 +66,7 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
         return _from_one(dtype, args[0], any_tensor)
     if not all(map(_is_size, args)):
         _refuse(args, named)
-    return made(np.empty(read_size(tuple(int(a) for a in args), "new"), dtype.numpy))
+    return made(uninitialised(read_size(tuple(int(a) for a in args), "new"), dtype.numpy))
 
 
 def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
@@ -74,7 +75,7 @@ def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
             raise RuntimeError(f"expected a storage of {dtype.title}, but got one of {data.dtype.title}")
         return made(np.empty(0, dtype.numpy)).set_(data)  # type: ignore[attr-defined, no-any-return]
     if isinstance(data, Size):
-        return made(np.empty(tuple(data), dtype.numpy))
+        return made(uninitialised(tuple(data), dtype.numpy))
     if isinstance(data, Tensor):
         if data.dtype is not dtype and not any_tensor:
             raise TypeError(f"expected TensorOptions(dtype={dtype.name}) (got TensorOptions(dtype={data.dtype.name}))")

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends import meta
-from chainrule.core.dtype import NARROW, OF_NUMPY, float64
+from chainrule.core.dtype import OF_NUMPY, float64, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, cast, dtype_of, general, sum_to
 from chainrule.core.op import Array
@@ -21,7 +21,7 @@ from chainrule.core.samples import Drawn, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import return_type
-from chainrule.ops.along import rank_of
+from chainrule.ops.along import SAME_OUT, rank_of
 from chainrule.ops.contract import conj, flipped, in_best_order, matmul, product
 from chainrule.ops.reduce import norm_pull, vector_norm
 from chainrule.ops.writing import into
@@ -411,8 +411,8 @@ def triangular_solve(
     for name, x in (("b", b), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions "
-                "instead"
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
+                f"{x.ndim} dimensions instead"
             )
     a, up = (flipped(A), not upper) if transpose else (A, upper)
     found = solve_triangular.public(a, b, upper=up, unitriangular=unitriangular)
@@ -424,7 +424,8 @@ def triangular_solve(
 
 
 @general(
-    name="linalg_cholesky_ex", spelled="", outs=("L", "info"), holomorphic=False, vmap=whole_batch("linalg_cholesky_ex"),
+    name="linalg_cholesky_ex", spelled="", outs=("L", "info"), holomorphic=False,
+    vmap=whole_batch("linalg_cholesky_ex"),
     samples=samples(_positive_definite, _squares, keeping=_hermitian, upper=[False, True]),
 )  # fmt: skip
 def cholesky_ex(xp: Any, input: Array, *, upper: bool = False, check_errors: bool = False) -> Array:
@@ -705,8 +706,8 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) 
 
 
 @general(
-    name="linalg_qr", spelled="", outs=("Q", "R"), differentiable=(0, 1), holomorphic=False, vmap=whole_batch("linalg_qr"),
-    samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]),
+    name="linalg_qr", spelled="", outs=("Q", "R"), differentiable=(0, 1), holomorphic=False,
+    vmap=whole_batch("linalg_qr"), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]),
 )  # fmt: skip
 def qr(xp: Any, A: Array, mode: str = "reduced") -> Array:
     """Q and R with A = Q R."""
@@ -751,7 +752,9 @@ def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     return into("qr", _named("qr", ("Q", "R"), found), out, (input,))
 
 
-@general(name="geqrf", outs=("a", "tau"), differentiable=(0, 1), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]))
+@general(
+    name="geqrf", outs=("a", "tau"), differentiable=(0, 1), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)])
+)
 def geqrf(xp: Any, input: Array) -> Array:
     """Householder's reflectors of a QR factorisation, packed, and their scales."""
     packed, tau = run(lambda a: np.linalg.qr(a, "raw"), input)
@@ -930,8 +933,8 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 
 @general(
-    name="linalg_eig", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False, gaps=True,
-    vmap=whole_batch("linalg_eig"), samples=samples(_spread, _squares),
+    name="linalg_eig", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False,
+    gaps=True, vmap=whole_batch("linalg_eig"), samples=samples(_spread, _squares),
 )  # fmt: skip
 def eig(xp: Any, input: Array) -> Array:
     """The eigenvalues and eigenvectors of a square matrix, complex always."""
@@ -1149,8 +1152,8 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     for i in range(len(chain) - 1):
         if chain[i].shape[-1] != chain[i + 1].shape[0]:
             raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(chain[i].shape)} and {list(chain[i + 1].shape)} "
-                "cannot be multiplied"
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(chain[i].shape)} and "
+                f"{list(chain[i + 1].shape)} cannot be multiplied"
             )
     return into("multi_dot", in_best_order(chain).reshape(shape), out, tuple(given))  # type: ignore[no-any-return]
 
@@ -1199,8 +1202,8 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
     if prod(rest) != n:
         raise (
             RuntimeError(
-                f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-                f"but got {prod(rest)} != {n}"
+                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                f"prod(self.shape[:other.ndim]), but got {prod(rest)} != {n}"
             )
             if prod(A.shape) == n * n
             else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
@@ -1349,8 +1352,8 @@ def frobenius_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: A
 def _removed(name: str, instead: str) -> None:
     def gone(*args: Any, **named: Any) -> Any:
         raise RuntimeError(
-            f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor of "
-            f"`torch.linalg.{instead}`."
+            f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor "
+            f"of `torch.linalg.{instead}`."
         )
 
     gone.__name__ = gone.__qualname__ = name
@@ -1375,7 +1378,8 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
         return into("linalg_cond", (small / big if p == -2 else big / small).squeeze(-1), out, (A,))  # type: ignore[no-any-return]
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} "
+            f"by {A.shape[-1]} matrices"
         )
     inverse, info = inv_ex.public(A)
     inverse = call("where", (info != 0)[..., None, None], inf, inverse)
@@ -1411,13 +1415,14 @@ def _renorm_factor(norms: Any, maxnorm: Any) -> Any:
     spelled="fmi",
     holomorphic=False,
     check=_check_renorm,
+    exact=SAME_OUT,
     samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]),
 )
 def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
     """Slices along an axis, scaled down to a p-norm of at most `maxnorm`."""
     maxnorm = float(_plain(maxnorm))
     _renorm_arguments(input, p, dim, maxnorm)
-    wide = input.astype(np.float32) if input.dtype in NARROW else input
+    wide = widened(input)
     norms = vector_norm(wide, p, _others(input.ndim, dim), True)
     return (wide * _renorm_factor(norms, maxnorm)).astype(input.dtype)
 

@@ -13,7 +13,7 @@ from chainrule.autograd.cuts import leaves
 from chainrule.autograd.versions import store_of
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here
-from chainrule.core.dtype import bool_
+from chainrule.core.dtype import bool_, widened
 from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
 from chainrule.core.public import method, spell
@@ -39,13 +39,13 @@ def concrete(t: Any, what: str) -> Any:
 def _refuse_batched(what: str) -> NoReturn:
     if what == "bool":
         raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
-            "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
         )
     raise RuntimeError(
-        f"vmap: It looks like you're calling .{what}() on a Tensor. We don't support vmap over calling .{what}() on a Tensor, "
-        "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
-        "internals, please file a bug report."
+        f"vmap: It looks like you're calling .{what}() on a Tensor. We don't support vmap over calling .{what}() on a "
+        "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
+        "PyTorch internals, please file a bug report."
     )
 
 
@@ -75,8 +75,7 @@ def item(self: Tensor) -> Any:
         _refuse_many(self)
     if self.edge is not None or self.cut is not None:
         leaves(self, "number", raw)
-    value = raw.item()
-    return float(value) if raw.dtype.isbuiltin != 1 else value
+    return (raw if raw.dtype.isbuiltin == 1 else widened(raw)).item()
 
 
 def _refuse_many(t: Tensor) -> NoReturn:
@@ -89,7 +88,7 @@ def tolist(self: Tensor) -> Any:
     raw = concrete(self, "tolist")
     if self.edge is not None or self.cut is not None:
         leaves(self, "number", raw)
-    return (raw.astype(np.float32) if raw.dtype.isbuiltin != 1 else raw).tolist()
+    return (raw if raw.dtype.isbuiltin == 1 else widened(raw)).tolist()
 
 
 def _scalar(t: Tensor, wanted: str = "") -> Any:
@@ -354,8 +353,8 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor as an object of a subclass; gradients flow through."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
-            "inherits from Tensor."
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
         )
     return retyped(call("alias", self), cls)
 

@@ -180,7 +180,10 @@ def drawn(kind: str, size: tuple[int, ...], dtype: DType, device: Device, args: 
     return made(_numbers(kind, size, dtype, device, args, generator))
 
 
-def _finish(name: str, kind: str, size: Any, args: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool, pin_memory: bool, default: Any = None) -> Tensor:  # fmt: skip
+def _finish(
+    name: str, kind: str, size: Any, args: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any,
+    requires_grad: bool, pin_memory: bool, default: Any = None,
+) -> Tensor:  # fmt: skip
     """The common end of rand, randn, randint and randperm."""
     if layout is not None or pin_memory:
         check_options(name, layout, pin_memory)
@@ -199,17 +202,29 @@ def _size(args: tuple[Any, ...], size: Any, name: str) -> tuple[int, ...]:
 
 
 @creation()
-def rand(*args: Any, size: Any = None, generator: Any = None, names: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def rand(
+    *args: Any, size: Any = None, generator: Any = None, names: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
     _refuse_names(names)
-    return _finish("rand", "uniform", _size(args, size, "rand"), (), generator, out, dtype, layout, device, requires_grad, pin_memory)  # fmt: skip
+    return _finish(
+        "rand", "uniform", _size(args, size, "rand"), (), generator, out, dtype, layout, device, requires_grad,
+        pin_memory,
+    )  # fmt: skip
 
 
 @creation()
-def randn(*args: Any, size: Any = None, generator: Any = None, names: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def randn(
+    *args: Any, size: Any = None, generator: Any = None, names: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal numbers of mean 0 and variance 1."""
     _refuse_names(names)
-    return _finish("randn", "normal", _size(args, size, "randn"), (), generator, out, dtype, layout, device, requires_grad, pin_memory)  # fmt: skip
+    return _finish(
+        "randn", "normal", _size(args, size, "randn"), (), generator, out, dtype, layout, device, requires_grad,
+        pin_memory,
+    )  # fmt: skip
 
 
 def _refuse_names(names: Any) -> None:
@@ -218,10 +233,16 @@ def _refuse_names(names: Any) -> None:
 
 
 @creation()
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def randint(
+    *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Integers from `low` (0) up to, not including, `high`."""
     first, last, shape = _integer_bounds(args, low, high, size)
-    return _finish("randint", "integers", read_size((shape,), "randint"), (first, last), generator, out, dtype, layout, device, requires_grad, pin_memory, dtypes.int64)  # fmt: skip
+    return _finish(
+        "randint", "integers", read_size((shape,), "randint"), (first, last), generator, out, dtype, layout, device,
+        requires_grad, pin_memory, dtypes.int64,
+    )  # fmt: skip
 
 
 def _integer_bounds(args: tuple[Any, ...], low: Any, high: Any, size: Any) -> tuple[int, int, Any]:
@@ -244,9 +265,15 @@ def _integer_bounds(args: tuple[Any, ...], low: Any, high: Any, size: Any) -> tu
 
 
 @creation()
-def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def randperm(
+    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
-    return _finish("randperm", "permutation", (int(n),), (), generator, out, dtype, layout, device, requires_grad, pin_memory, dtypes.int64)  # fmt: skip
+    return _finish(
+        "randperm", "permutation", (int(n),), (), generator, out, dtype, layout, device, requires_grad, pin_memory,
+        dtypes.int64,
+    )  # fmt: skip
 
 
 def _drawn_like(name: str, kind: str, input: Tensor, args: Any, options: dict[str, Any], generator: Any) -> Tensor:
@@ -276,7 +303,9 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
 
 
 @creation()
-def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, generator: Any = None, **options: Any) -> Tensor:  # fmt: skip
+def randint_like(
+    input: Tensor, *args: Any, low: Any = None, high: Any = None, generator: Any = None, **options: Any,
+) -> Tensor:  # fmt: skip
     """Integers from `low` (0) up to `high`, in the shape of another tensor."""
     first, last, _ = _integer_bounds(args, low, high, ())
     return _drawn_like("randint_like", "integers", input, (first, last), options, generator)
@@ -313,9 +342,10 @@ def _in_place_batched(form: Any) -> Any:
             raise RuntimeError(_SAME_BATCHED)
         if not batched[0] and any(batched[1:]):
             raise RuntimeError(
-                f"vmap: inplace {form().name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
-                "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
+                f"vmap: inplace {form().name}(self, *extra_args) is not possible because there exists a Tensor `other` "
+                "in extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators "
+                "instead of inplace arithmetic."
             )
         if not batched[0]:
             raise RuntimeError(
@@ -487,7 +517,10 @@ def _write_bernoulli(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -
         _fill_in_order(target, "bernoulli", (p,), params["generator"])
 
 
-@random(spelled="", name="bernoulli", node={"TN": "BernoulliBackward2", "TT": "BernoulliBackward1"}, write=_write_bernoulli, vmap=_in_place_batched(lambda: BERNOULLI_))  # fmt: skip
+@random(
+    spelled="", name="bernoulli", node={"TN": "BernoulliBackward2", "TT": "BernoulliBackward1"}, write=_write_bernoulli,
+    vmap=_in_place_batched(lambda: BERNOULLI_),
+)  # fmt: skip
 def bernoulli_into(xp: Any, input: Array, p: Array | Number, *, generator: Any = None) -> Array:
     """1 with probability p, else 0, in the shape of the input."""
     result = xp.empty_like(input)
@@ -514,7 +547,10 @@ bernoulli_.op, bernoulli_.public = BERNOULLI_, bernoulli_  # type: ignore[attr-d
 spell("bernoulli_", bernoulli_, "m")
 
 
-@random(spelled="", name="normal_of", node={"TT": "NormalBackward3", "TN": "NormalBackward1", "NT": "NormalBackward2"}, vmap=_each_batched(lambda: normal_of))  # fmt: skip
+@random(
+    spelled="", name="normal_of", node={"TT": "NormalBackward3", "TN": "NormalBackward1", "NT": "NormalBackward2"},
+    vmap=_each_batched(lambda: normal_of),
+)  # fmt: skip
 def normal_of(xp: Any, mean: Array | Number, std: Array | Number, *, generator: Any = None) -> Array:
     """Normal numbers with a mean and a deviation for each place."""
     if is_meta(mean) or is_meta(std):
@@ -530,7 +566,10 @@ normal_of.vjp(
 
 
 @composite("f")
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal numbers: a mean and a deviation for each place, or one of each and a size."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         more = {} if out is None else {"out": out}
@@ -540,7 +579,10 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
             "normal() received an invalid combination of arguments: expected (Tensor mean, Tensor std), (Tensor mean, "
             "float std), (float mean, Tensor std) or (float mean, float std, tuple of ints size)"
         )
-    return _finish("normal", "normal", read_size((size,), "normal"), (mean, std), generator, out, dtype, layout, device, requires_grad, pin_memory)  # fmt: skip
+    return _finish(
+        "normal", "normal", read_size((size,), "normal"), (mean, std), generator, out, dtype, layout, device,
+        requires_grad, pin_memory,
+    )  # fmt: skip
 
 
 @random(spelled="f", vmap=_each_batched(lambda: poisson))

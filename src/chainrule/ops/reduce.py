@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.dtype import NARROW, OF_NUMPY
+from chainrule.core.dtype import NARROW, OF_NUMPY, wide, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
@@ -27,8 +27,8 @@ from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
 __all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp", "max",
-    "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "sum_to_size", "vector_norm",
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp",
+    "max", "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "sum_to_size", "vector_norm",
 ]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -49,14 +49,14 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
     """A ufunc's reduction with PyTorch's dtypes."""
     check_keepdim(name, keepdim)
     want = sum_dtype(input, dtype)
-    x = restore_dtype(input, FLOAT32 if want in NARROW else want)
+    x = restore_dtype(input, wide(want))
     return restore_dtype(ufunc(x, axes_of(dim, input.ndim), x.dtype, None, keepdim), want)
 
 
 # ------------------------------------------------------------------------------------------------ sums and products
 
 
-@reduction(linear=True, overload="dim", samples=samples(real, one, **_everywhere))
+@reduction(linear=True, fills=True, overload="dim", samples=samples(real, one, **_everywhere))
 def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS:
@@ -95,7 +95,7 @@ def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype
         if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
             return _add(input, dim, None, None, keepdim) / input.shape[dim]
     want = _mean_dtype(input, dtype).numpy
-    x = restore_dtype(input, FLOAT32 if want in NARROW else want)
+    x = restore_dtype(input, wide(want))
     total = fold("mean", _add, x, dim, keepdim, None)
     with np.errstate(divide="ignore", invalid="ignore"):
         return restore_dtype(total / x.dtype.type(count(input.shape, dim)), want)
@@ -151,7 +151,12 @@ def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     return out.reshape((size, *(1,) * (rank_of(x) - 1))) if params["keepdim"] else out
 
 
-@reduction(overload="dim", vmap=_prod_batch, samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]))
+@reduction(
+    overload="dim",
+    fills=True,
+    vmap=_prod_batch,
+    samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]),
+)
 def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Product over one axis, or over all."""
     if dim is not None and not isinstance(dim, int):
@@ -226,7 +231,7 @@ _MATCHING = (
 def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     check_keepdim(name, keepdim)
     _need_elements(name, input.shape, dim)
-    x = restore_dtype(input, FLOAT32) if input.dtype in NARROW else input
+    x = widened(input)
     return restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype)
 
 
@@ -322,7 +327,7 @@ def position(name: str, where: Any, input: Any, dim: int | None, keepdim: bool) 
     """The first place of an extreme along an axis (kept if asked for), or of the whole, flattened."""
     check_keepdim(name, keepdim)
     _need_elements(name, input.shape, dim, IndexError)
-    x = restore_dtype(input, FLOAT32) if input.dtype in NARROW else input
+    x = widened(input)
     if dim is None:
         return where(x).reshape((1,) * input.ndim if keepdim else ())
     axis = normalize_dim(dim, input.ndim)
@@ -438,13 +443,17 @@ def _place_batch(name: str) -> Any:
 _places: dict[str, list[Any]] = {"dim": [None, 0, -1], "keepdim": [False, True]}
 
 
-@reduction(check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"), samples=samples(apart, one, **_places))
+@reduction(
+    check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"), samples=samples(apart, one, **_places)
+)
 def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the largest value is: along an axis, or in the flattened whole."""
     return position("argmax", xp.argmax, input, dim, keepdim)
 
 
-@reduction(check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"), samples=samples(apart, one, **_places))
+@reduction(
+    check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"), samples=samples(apart, one, **_places)
+)
 def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the smallest value is: along an axis, or in the flattened whole."""
     return position("argmin", xp.argmin, input, dim, keepdim)
@@ -498,14 +507,14 @@ def count_nonzero(xp: Any, input: Array, dim: Any = None) -> Array:
 
 
 def _as_floating(input: Any) -> Any:
-    return input if input.dtype.kind in "fcV" else input.astype(settings.default_dtype.numpy)
+    return input if input.dtype.kind in "fcVW" else input.astype(settings.default_dtype.numpy)
 
 
 @reduction(spelled="fms", samples=samples(real, one, dim=[0, (-1,)], keepdim=[False, True]))
 def logsumexp(xp: Any, input: Array, dim: Any, keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials, never leaving the range of the input."""
     x = _as_floating(input)
-    x = restore_dtype(x, FLOAT32) if x.dtype in NARROW else x
+    x = widened(x)
     axes = axes_of(dim, input.ndim)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if not x.size:
@@ -560,8 +569,8 @@ def _refuse_empty_norm(order: float, shape: tuple[int, ...], dim: Any) -> None:
     text = f"{order:g}"
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {text} norm on an empty tensor because the operation does not have an "
-            "identity"
+            f"linalg.vector_norm cannot compute the {text} norm on an empty tensor because the "
+            "operation does not have an identity"
         )
     for axis in axes_of(dim, len(shape)):
         if not shape[axis]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import NARROW
+from chainrule.core.dtype import wide
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, scan
 from chainrule.core.op import Array
@@ -109,7 +109,7 @@ running_product.vjp(
 
 def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
     want = sum_dtype(input, dtype)
-    x = restore_dtype(input, np.dtype(np.float32) if want in NARROW else want)
+    x = restore_dtype(input, wide(want))
     axis = normalize_dim(dim, input.ndim)
     out = ufunc.accumulate(x, axis, x.dtype) if input.ndim else x.copy()
     return restore_dtype(out, want)
@@ -124,7 +124,7 @@ def _backwards_sum(g: Any, dim: int) -> Any:
     return np.flip(np.add.accumulate(np.flip(g, dim), dim, g.dtype), dim)
 
 
-@scan(linear=True, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
+@scan(linear=True, fills=True, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
 def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running sum along an axis."""
     return _accumulated(xp, xp.add, input, dim, dtype)
@@ -133,7 +133,7 @@ def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Ar
 cumsum.vjp(input=lambda g, dim: _backwards_sum(g, dim))
 
 
-@scan(spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
+@scan(fills=True, spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
 def cumprod(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running product along an axis."""
     return _accumulated(xp, xp.multiply, input, dim, dtype)
@@ -192,7 +192,10 @@ def _check_logcumsumexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtype.title}'")
 
 
-@scan(check=_check_logcumsumexp, samples=samples(real, _rows, dim=[0, -1]))
+_SCALAR = "expected scalar_type {result} but found {out}"
+
+
+@scan(check=_check_logcumsumexp, exact=_SCALAR, samples=samples(real, _rows, dim=[0, -1]))
 def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
     """The logarithm of the running sum of exponentials along an axis."""
     axis = normalize_dim(dim, input.ndim)

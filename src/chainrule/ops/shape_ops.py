@@ -18,6 +18,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import SAME_OUT
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
@@ -290,7 +291,7 @@ def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
 _corner = samples(real, [((3, 4),), ((2, 3, 3),)], diagonal=[0, 1, -1])
 
 
-@general(linear=True, spelled="fmi", samples=_corner, vmap=_batch_tril)
+@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_tril)
 def tril(xp: Any, input: Array, diagonal: int = 0) -> Array:
     """The elements on and below a diagonal, zeros elsewhere."""
     _check_matrix("tril", input.ndim)
@@ -300,7 +301,7 @@ def tril(xp: Any, input: Array, diagonal: int = 0) -> Array:
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
 
 
-@general(linear=True, spelled="fmi", samples=_corner, vmap=_batch_triu)
+@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_triu)
 def triu(xp: Any, input: Array, diagonal: int = 0) -> Array:
     """The elements on and above a diagonal, zeros elsewhere."""
     _check_matrix("triu", input.ndim)

@@ -30,8 +30,8 @@ def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None
 
 
 @elementwise(
-    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs, exact=EXACT, integers="i",
-    spelled="fmiF",
+    samples=samples(nonzero, one), holomorphic=False, check=not_for("abs_cpu", BOOL), name="abs", write=_write_abs,
+    exact=EXACT, integers="i", spelled="fmiF",
 )  # fmt: skip
 def absolute(xp: Any, input: Array) -> Array:
     """The size of every element, its distance from 0."""

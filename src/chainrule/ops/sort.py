@@ -105,6 +105,7 @@ def need_extent(name: str, input: Any, dim: int) -> None:
 
 @reduction(
     outs=("values", "indices"), check=refuse_unordered("kthvalue_cpu", "kthvalue"),
+    exact="output values must be of same type as input",
     samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1], keepdim=[False, True]),
 )  # fmt: skip
 def kthvalue(xp: Any, input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Array:
@@ -118,6 +119,7 @@ def kthvalue(xp: Any, input: Array, k: int, dim: int = -1, keepdim: bool = False
 
 @reduction(
     outs=("values", "indices"), check=refuse_unordered("mode_cpu", "mode", bool_too=False),
+    exact="expected scalar type '{result}' but got '{out}' for values output",
     samples=samples(apart, _rows, dim=[0, -1], keepdim=[False, True]),
 )  # fmt: skip
 def mode(xp: Any, input: Array, dim: int = -1, keepdim: bool = False) -> Array:
@@ -211,8 +213,9 @@ def unique_consecutive(
 def _warn_scattered(name: str, x: Any) -> None:
     if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
         warnings.warn(
-            f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy "
-            f"when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible.",
+            f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data "
+            "copy when converting non-contiguous tensor to contiguous, please use contiguous "
+            f"{name} tensor if possible.",
             UserWarning,
             stacklevel=8,
         )

@@ -246,8 +246,8 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 
 @elementwise(
-    samples=samples(above_two, [(3.0, (3, 4)), (2.5, (3,)), ((3, 4), (4,))]), promote="float", check=_real("zeta"), spelled="s",
-    node={"TT": "SpecialZetaBackward0", "NT": "SpecialZetaBackward1", "TN": "SpecialZetaBackward2"},
+    samples=samples(above_two, [(3.0, (3, 4)), (2.5, (3,)), ((3, 4), (4,))]), promote="float", check=_real("zeta"),
+    spelled="s", node={"TT": "SpecialZetaBackward0", "NT": "SpecialZetaBackward1", "TN": "SpecialZetaBackward2"},
 )  # fmt: skip
 def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The Hurwitz zeta function: the sum of (k + q)**-x over k >= 0. Differentiable in q."""
@@ -290,7 +290,9 @@ def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
     forward.__doc__ = doc
     forward.__annotations__ = {"input": "Array", "other": "Array"}
     fn = elementwise(
-        name=name, check=not_for(f"{name}_cpu", BOOL, INT, COMPLEX), spelled="fmi",
+        name=name,
+        check=not_for(f"{name}_cpu", BOOL, INT, COMPLEX),
+        spelled="fmi",
         samples=samples(positive, [((3, 4), (3, 4)), ((3, 4), (4,))]),
     )(forward)
 

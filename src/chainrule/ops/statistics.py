@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
-from chainrule.core.dtype import NARROW
+from chainrule.core.dtype import widened
 from chainrule.core.family import call, general, reduction
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -53,12 +53,12 @@ def freedom(shape: tuple[int, ...], dim: Any, correction: Any) -> Any:
 
 def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean, in the dtype to accumulate in."""
-    x = input.astype(np.float32) if input.dtype in NARROW else input
+    x = widened(input)
     axes, n = axes_of(dim, input.ndim), count(input.shape, dim)
     if n - correction <= 0:
         warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
-            "numel divided by output numel).",
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
             UserWarning,
             stacklevel=8,
         )
@@ -174,7 +174,8 @@ def _read_spread(
 def _need_bool(name: str, argument: str, value: Any) -> None:
     if not isinstance(value, bool):
         raise TypeError(
-            f"{name}() received an invalid combination of arguments: {argument} must be bool, not {type(value).__name__}"
+            f"{name}() received an invalid combination of arguments: {argument} must be bool, "
+            f"not {type(value).__name__}"
         )
 
 
@@ -305,7 +306,8 @@ def _check_quantile(input: Tensor, q: Tensor, interpolation: str) -> None:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or "
+            f"nearest, but got {interpolation}"
         )
 
 
@@ -460,8 +462,8 @@ def _check_histogram(input: Any, bins: Any, weight: Any, out: Any) -> None:
     for name, x in partners.items():
         if isinstance(x, Tensor) and x.dtype is not input.dtype:
             raise RuntimeError(
-                f"torch.histogram(): input tensor and {name} should have the same dtype, but got input {input.dtype.title} "
-                f"and {x.dtype.title}"
+                f"torch.histogram(): input tensor and {name} should have the same dtype, but got input "
+                f"{input.dtype.title} and {x.dtype.title}"
             )
     if isinstance(bins, Tensor) and bins.ndim != 1:
         raise RuntimeError(f"torch.histogram(): bins tensor should have one dimension, but got {bins.ndim} dimensions")
@@ -469,8 +471,9 @@ def _check_histogram(input: Any, bins: Any, weight: Any, out: Any) -> None:
         raise RuntimeError("torch.histogram(): bins tensor should have at least 1 element")
     if weight is not None and weight.shape.numel() != input.shape.numel():
         raise RuntimeError(
-            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding "
-            f"its innermost dimension, but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with "
+            f"shape {list(weight.shape)}"
         )
 
 

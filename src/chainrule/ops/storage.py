@@ -481,9 +481,9 @@ def resize_output(out: Tensor, shape: Shape) -> None:
     if out.shape.numel():
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
-            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release "
-            "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by "
-            "resizing it, inplace, to zero elements with t.resize_(0).",
+            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch "
+            "release outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning, stacklevel=4,
         )  # fmt: skip
     out.raw = resized(out.raw, tuple(shape))

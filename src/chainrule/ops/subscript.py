@@ -163,8 +163,8 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         return
     if not target.flags.c_contiguous and has_overlap(target):
         warn_once(
-            "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
-            "This also applies to advanced indexing e.g. tensor[indices] = tensor"
+            "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor"
         )
     try:
         target[key] = values
@@ -181,8 +181,8 @@ def _check_values(target: Any, key: Any, values: Any) -> None:
     lead = len(shape) - values.ndim
     if lead < 0 or any(n != 1 and n != m for n, m in zip(values.shape, shape[lead:])):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(shape)}"
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+            f"result of shape {list(shape)}"
         )
     if values.dtype != target.dtype:
         raise RuntimeError(
@@ -257,9 +257,9 @@ def _as_parts(key: Any) -> tuple[Any, ...]:
         return (key,)
     if any(isinstance(p, (Tensor, slice)) or p is None or p is Ellipsis or _is_sequence(p) for p in key):
         warnings.warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
-            "which will result either in an error or a different result",
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
             UserWarning,
             stacklevel=4,
         )

@@ -91,9 +91,7 @@ def _refuse_view(input: Any, shape: Any) -> Any:
     return input.reshape(shapes.infer_size(read_ints("view", "size", tuple(shape)), input.size))
 
 
-@sharing(
-    name="view_dtype", spelled="", samples=samples(integers(1000), [((3, 2),)], dtype=[int32, float64])
-)
+@sharing(name="view_dtype", spelled="", samples=samples(integers(1000), [((3, 2),)], dtype=[int32, float64]))
 def view_dtype(xp: Any, input: Array, dtype: DType) -> Array:
     """The same bytes, read as another dtype."""
     return _recast(input, dtype)
@@ -538,11 +536,9 @@ def adjoint(input: Tensor) -> Tensor:
 
 
 def _last_two(input: Tensor, title: str, conjugate: bool = False) -> Tensor:
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"tensor.{title} is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
-        )
-    turned: Tensor = transpose.public(input, -2, -1)
+    if input.ndim == 1:
+        raise RuntimeError(f"tensor.{title} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    turned: Tensor = transpose.public(input, -2, -1) if input.ndim else input
     return call("conj", turned) if conjugate and input.dtype.is_complex else turned
 
 
@@ -578,7 +574,7 @@ def _conjugate_transpose(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     if self.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
-    return _last_two(self, "H", conjugate=True) if self.ndim else alias_view.public(self)
+    return _last_two(self, "H", conjugate=True)
 
 
 Tensor.T = property(_whole_transpose)  # type: ignore[attr-defined]

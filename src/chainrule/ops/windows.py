@@ -45,7 +45,10 @@ def _kaiser(i: Any, n: int, beta: float) -> Any:
     return (np.i0(beta * np.sqrt(np.maximum(0, 1 - x * x))) / np.i0(beta)).astype(i.dtype)
 
 
-def _window(name: str, formula: Callable[..., Any], length: int, periodic: bool, numbers: tuple[float, ...], options: dict[str, Any]) -> Tensor:  # fmt: skip
+def _window(
+    name: str, formula: Callable[..., Any], length: int, periodic: bool, numbers: tuple[float, ...],
+    options: dict[str, Any],
+) -> Tensor:  # fmt: skip
     dtype, requires_grad = options.get("dtype"), options.get("requires_grad", False)
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, name)
     if options.get("layout") not in (None, strided):
@@ -82,7 +85,9 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 
 @creation()
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any) -> Tensor:  # fmt: skip
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any,
+) -> Tensor:  # fmt: skip
     """A cosine on a step: alpha - beta cos."""
     return _window("hamming_window", _hamming, window_length, periodic, (alpha, beta), options)
 
@@ -126,7 +131,10 @@ def _powers(x: Any, first: Any, columns: int) -> Any:
 
 
 @creation()
-def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """A flat tensor over a file's bytes; `shared` writes changes back."""
     check_options("from_file", layout, pin_memory)
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, "from_file")

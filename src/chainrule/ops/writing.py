@@ -13,17 +13,16 @@ __all__ = ["into"]
 class _Named:
     """What `write_out` asks of an op."""
 
-    __slots__ = ("name", "outs")
-    exact = None
+    __slots__ = ("exact", "name", "outs")
     family = Family()
 
-    def __init__(self, name: str, outs: Any) -> None:
-        self.name, self.outs = name, outs
+    def __init__(self, name: str, outs: Any, exact: str | None) -> None:
+        self.name, self.outs, self.exact = name, outs, exact
 
 
-def into(name: str, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
-    """The result, written into `out` if there is one."""
+def into(name: str, result: Any, out: Any, inputs: tuple[Any, ...], exact: str | None = None) -> Any:
+    """The result, written into `out` if there is one; `exact` is that of an op."""
     if out is None:
         return result
     several = "many" if isinstance(result, tuple) else None
-    return write_out(_Named(name, several), result, out, inputs)  # type: ignore[arg-type]
+    return write_out(_Named(name, several, exact), result, out, inputs)  # type: ignore[arg-type]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.config import settings
 from chainrule.core.shape import contiguous_strides, is_non_overlapping_and_dense
 
 __all__ = [
     "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "overlaps", "owner",
-    "partly_overlap", "place", "relaid", "strided", "take",
+    "partly_overlap", "place", "relaid", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -25,6 +26,14 @@ def owner(raw: Any) -> Any:
     while isinstance(base := raw.base, np.ndarray):
         raw = base
     return raw
+
+
+def uninitialised(shape: Any, dtype: np.dtype[Any]) -> Any:
+    """New memory; its values are undefined, but stand out where the program wants every run to be the same."""
+    made = np.empty(shape, dtype)
+    if settings.fills_memory:
+        made.fill(True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.nan)
+    return made
 
 
 def address(raw: Any) -> int:

@@ -53,7 +53,7 @@ _TWO_PI = 2 * math.pi
 _CHUNK = 16384  # elements converted at once, so that temporaries stay in cache
 
 _F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_REAL_OF: dict[DType, DType] = {np.dtype(np.complex64): _F32, np.dtype(np.complex128): _F64}
+_PART_OF: dict[str, DType] = {"complex32": np.dtype(np.float16), "complex64": _F32, "complex128": _F64}
 _SCALAR_NAMES = {
     "bool": "Bool",
     "uint8": "Byte",
@@ -68,6 +68,7 @@ _SCALAR_NAMES = {
     "bfloat16": "BFloat16",
     "float32": "Float",
     "float64": "Double",
+    "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
 }
@@ -85,6 +86,7 @@ _C_NAMES = {
     "bfloat16": "c10::BFloat16",
     "float32": "float",
     "float64": "double",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }
@@ -140,8 +142,8 @@ def uniform(engine: Engine, shape: Shape, dtype: DType, low: float = 0.0, high: 
     """Uniform on [low, high); a complex dtype draws both parts."""
     if dtype.char == "f" and low == 0.0 and high == 1.0:
         return engine.unit32(math.prod(shape)).reshape(shape)
-    if dtype in _REAL_OF:
-        return uniform(engine, shape + (2,), _REAL_OF[dtype], low, high).view(dtype).reshape(shape)
+    if dtype.kind in "cW":
+        return uniform(engine, shape + (2,), _PART_OF[dtype.name], low, high).view(dtype).reshape(shape)
     _check_uniform(dtype, low, high)
     unit = (engine.unit64 if dtype == _F64 else engine.unit32)(math.prod(shape))
     if low != 0.0 or high != 1.0:
@@ -201,8 +203,8 @@ def normal(
     """
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {_short(std)}")
-    if dtype in _REAL_OF:
-        parts = normal(engine, shape + (2,), _REAL_OF[dtype], mean, std / math.sqrt(2), contiguous=contiguous)
+    if dtype.kind in "cW":
+        parts = normal(engine, shape + (2,), _PART_OF[dtype.name], mean, std / math.sqrt(2), contiguous=contiguous)
         return parts.view(dtype).reshape(shape)
     count = math.prod(shape)
     _check_dtype("normal_kernel_cpu", dtype, empty=count == 0)

@@ -154,7 +154,7 @@ def _spread(gs: tuple[Any, ...], at: list[int], size: int) -> tuple[Any, ...]:
 
 
 def _checked(answer: Any, size: int, kind: str, name: str) -> tuple[Any, ...]:
-    found = answer if isinstance(answer, (tuple, list)) else (answer,)
+    found = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
     if len(found) != size:
         raise RuntimeError(f"{kind} returned an invalid number of {name}, got {len(found)}, but expected {size}")
     return found
