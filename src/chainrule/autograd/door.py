@@ -1,6 +1,8 @@
-"""The one door every op call goes through when something is unusual; plain calls are answered before it (autograd.bind).
+"""The one door every op call goes through when something is unusual; plain calls are answered before it
+(autograd.bind).
 
-Checks the arguments, lets subclasses and modes have their word, then asks the innermost interpreter, or computes eagerly.
+Checks the arguments, lets subclasses and modes have their word, then asks the innermost interpreter, or computes
+eagerly.
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ backend's array namespace. Parameters annotated `Array` are the tensor *inputs* 
 
 `vjp` gives, per input, a *rule*: a function linear in its first argument `g`, the cotangent of the output, whose other
 parameters name what must be kept until backward: an input, a static parameter, `out` (or an output's name),
-`<input>_shape` or `<input>_dtype`. A rule that only raises, since there is no derivative, returns `NoReturn`. Rules are formulas over operators and op functions: given arrays they compute arrays, given tensors they
-compute differentiable tensors.
+`<input>_shape` or `<input>_dtype`. A rule that only raises, since there is no derivative, returns `NoReturn`. Rules are
+formulas over operators and op functions: given arrays they compute arrays, given tensors they compute differentiable
+tensors.
 
-A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and the
-result, which turns the transpose into the adjoint that PyTorch's convention asks for. Ops that are not holomorphic
+A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and
+the result, which turns the transpose into the adjoint that PyTorch's convention asks for. Ops that are not holomorphic
 (abs, real, angle, ...) say so and write the adjoint themselves.
 """
 

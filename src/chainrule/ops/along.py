@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.core.dtype import dtype as DType
+from chainrule.core.dtype import widened
 from chainrule.core.family import call, indexing
 from chainrule.core.op import Array
 from chainrule.core.samples import Drawn, integers, real, samples

@@ -1,7 +1,7 @@
 """Sums of products: matrix products and their relatives.
 
-Dtypes must agree, as in PyTorch; nothing is promoted. 16-bit floats are multiplied in 32 bits. `matmul` decides as PyTorch
-does which product it is; a matrix against a batch folds the batch into the rows.
+Dtypes must agree, as in PyTorch; nothing is promoted. 16-bit floats are multiplied in 32 bits. `matmul` decides as
+PyTorch does which product it is; a matrix against a batch folds the batch into the rows.
 """
 
 from __future__ import annotations

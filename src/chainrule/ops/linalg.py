@@ -1,4 +1,5 @@
-"""Linear algebra: factorisations, solutions, inverses, spectra, norms of matrices. The kernels are in backends.cpu.linalg.
+"""Linear algebra: factorisations, solutions, inverses, spectra, norms of matrices. The kernels are in
+backends.cpu.linalg.
 
 Every op takes batches (*batch, rows, columns). Rules of holomorphic ops are plain transposes (`flipped`); those whose
 definition takes conjugates, norms or real parts (Cholesky, QR, spectra) write the adjoint (`adjoint`) and say so.

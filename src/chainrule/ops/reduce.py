@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.dtype import NARROW, OF_NUMPY, wide, widened
+from chainrule.core.dtype import NARROW, OF_NUMPY, narrowed, wide, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
@@ -32,7 +32,6 @@ __all__ = [
 ]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-FLOAT32 = np.dtype(np.float32)
 one: list[tuple[Any, ...]] = [((3, 4),), ((),), ((2, 3, 2),)]
 _add, _multiply = np.add.reduce, np.multiply.reduce
 _everywhere: dict[str, list[Any]] = {"dim": [None, 0, (0,), (-1,)], "keepdim": [False, True]}
@@ -615,9 +614,8 @@ def vector_norm(
         _refuse_empty_norm(ord, input.shape, dim)
     check_keepdim("linalg_vector_norm", keepdim)
     x = input if dtype is None else restore_dtype(input, dtype.numpy)
-    narrow = x.dtype if x.dtype in NARROW else None
-    out = _powered(xp, abs(restore_dtype(x, FLOAT32) if narrow else x), ord, axes_of(dim, input.ndim), keepdim)
-    return restore_dtype(out, narrow) if narrow else out
+    out = _powered(xp, abs(widened(x)), ord, axes_of(dim, input.ndim), keepdim)
+    return narrowed(out, x.dtype) if x.dtype in NARROW else out
 
 
 def norm_pull(g: Any, x: Any, norm: Any, p: float, dim: Any) -> Any:
@@ -655,7 +653,7 @@ def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
     gap = abs(input - other)
     if gap.dtype in NARROW:
-        return _powered(xp, gap.astype(FLOAT32), p, None, False).astype(gap.dtype)
+        return _powered(xp, widened(gap), p, None, False).astype(gap.dtype)
     return _powered(xp, gap, p, None, False) if gap.size else xp.zeros((), gap.dtype)
 
 

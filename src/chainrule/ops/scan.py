@@ -1,7 +1,7 @@
 """Running values along an axis: sums, products, extremes, and what is made of them.
 
-The products rest on two private ops that are closed under differentiation, so that products with zeros have derivatives of
-every order: `moved`, a shift along an axis, and `recurrence`, s[i] = b[i] + a[i] s[i - 1].
+The products rest on two private ops that are closed under differentiation, so that products with zeros have derivatives
+of every order: `moved`, a shift along an axis, and `recurrence`, s[i] = b[i] + a[i] s[i - 1].
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import wide
 from chainrule.core.dtype import dtype as DType
+from chainrule.core.dtype import wide
 from chainrule.core.family import call, scan
 from chainrule.core.op import Array
 from chainrule.core.public import composite

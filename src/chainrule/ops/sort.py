@@ -1,5 +1,5 @@
-"""Order along an axis: sorting, the k-th, distinct values, searching. The kernels are in backends.cpu.sorting; every gradient
-goes to the places the values came from.
+"""Order along an axis: sorting, the k-th, distinct values, searching. The kernels are in backends.cpu.sorting; every
+gradient goes to the places the values came from.
 """
 
 from __future__ import annotations
