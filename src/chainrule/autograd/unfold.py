@@ -57,7 +57,7 @@ def following(node: Node, at: int, name: str, fn: Callable[[Any], Any], rank: in
         return
     step: Step = _new(_named(Step, name))
     step.fn, step.edges, step.saved, step.checks, step.hooks = fn, (edge,), (), None, None
-    step.code, step.lasti, step.key = node.code, node.lasti, node.key + rank / 16  # type: ignore[assignment]
+    step.code, step.lasti, step.key = node.code, node.lasti, node.key + rank / 16
     edges = list(node.edges)
     edges[at] = step
     node.edges = tuple(edges)
@@ -75,7 +75,7 @@ def around(node: Node, before: Callable[[Any], Any], after: Callable[[tuple[Any,
 
 def split(node: Any, name: str, fn: Callable[[Any], Any]) -> Any:
     """Make of a node two: itself, which becomes the step `fn`, and one of another name, returned, for the rest."""
-    inner = _new(_named(type(node), name))
+    inner = _new(_named(cast(Hashable, type(node)), name))
     inner.edges, inner.saved, inner.checks, inner.hooks = node.edges, node.saved, node.checks, None
     inner.code, inner.lasti, inner.key = node.code, node.lasti, node.key + 0.5
     inner.__dict__.update(steps=True, **{k: v for k, v in node.__dict__.items() if k == "level"})
