@@ -1,13 +1,10 @@
 """The autograd API beside live PyTorch: one program, run on both, must tell the same story.
 
-A program is a function of the package. What it returns is compared: values, names of nodes, orders of
-events, and for what it
-raises the type and the first words of the message.
+See tests/oracle/story.py for what a program is.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
 import warnings
 from collections.abc import Callable
@@ -19,41 +16,14 @@ import chainrule
 
 torch = pytest.importorskip("torch")
 
+from tests.oracle.story import caught, graph, part, told  # noqa: E402
+
 PROGRAMS: list[Callable[[Any], Any]] = []
 
 
 def program(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
     PROGRAMS.append(fn)
     return fn
-
-
-def part(t: Any, name: str) -> Any:
-    return importlib.import_module(f"{t.__name__}.{name}")
-
-
-def told(t: Any, value: Any) -> Any:
-    if isinstance(value, t.Tensor):
-        return ("tensor", [f"{float(v):.5g}" for v in value.detach().reshape(-1)], tuple(value.shape))
-    if isinstance(value, (tuple, list)):
-        return [told(t, v) for v in value]
-    if isinstance(value, dict):
-        return {k: told(t, v) for k, v in value.items()}
-    return value
-
-
-def caught(fn: Callable[[], Any]) -> str:
-    """The error of a call: its builtin type and its first sentence, numbers of objects left out."""
-    try:
-        fn()
-    except Exception as error:
-        kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
-        first = re.split(r"[.!](?: |$)|Hint|\n", str(error))[0].strip()
-        return f"{kind}: {first}"
-    return "nothing"
-
-
-def graph(node: Any) -> str:
-    return "None" if node is None else f"{node.name()}({', '.join(graph(n) for n, _ in node.next_functions)})"
 
 
 # ------------------------------------------------------------------------------------------------------ Function
