@@ -133,9 +133,9 @@ class Elementwise(Family):
     """Broadcasts; its Jacobian is diagonal, so one rule serves both directions.
 
     `promote` in a declaration: "same", the common dtype; "float", the same but integers become the default float;
-    "integer", the same but bool becomes int64; "compare", computes in the common dtype and gives bool; "none", the forward
-    takes its inputs as they come. A function of the parameters says one of these words.
-    16-bit floats are computed with in 32 bits and rounded at the end, as PyTorch does; "native", the common dtype without that.
+    "integer", the same but bool becomes int64; "compare", computes in the common dtype and gives bool; "none", the
+    forward takes its inputs as they come. A function of the parameters says one of these words. 16-bit floats are
+    computed with in 32 bits and rounded at the end, as PyTorch does; "native", the common dtype without that.
     """
 
     name = "elementwise"
@@ -332,8 +332,8 @@ class Scan(Family):
 class ViewFamily(Family):
     """Moves elements, changes none: the result shares memory with the input.
 
-    Under vmap the parameters of one example become those of the batch by their names: `dim`, `dim0`, `dim1` and `dims` name
-    axes; ops whose parameters mean something else declare `vmap=` themselves.
+    Under vmap the parameters of one example become those of the batch by their names: `dim`, `dim0`, `dim1` and `dims`
+    name axes; ops whose parameters mean something else declare `vmap=` themselves.
     """
 
     name = "view"

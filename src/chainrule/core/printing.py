@@ -249,16 +249,18 @@ def _row(cells: list[str], cut: bool, indent: int, width: int) -> str:
 
 def _cells(array: Array) -> Cells:
     """The padded text of each element in row-major order, and the width of the column."""
-    values = _plain(array).reshape(-1).tolist()
-    kind = array.dtype.kind
+    plain = _plain(array)
+    values, kind = plain.reshape(-1).tolist(), plain.dtype.kind
     if kind == "c":
         return _complex_cells(values)
     return _exact_cells(values) if kind in "iub" else _float_cells(values)
 
 
 def _plain(array: Array) -> Array:
-    """bfloat16 and float8, which NumPy knows only as opaque types, as the float32 of the same value."""
-    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
+    """The short types that NumPy knows only as opaque ones, in 32 bits."""
+    return (
+        array if array.dtype.isbuiltin == 1 else array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
+    )
 
 
 def _exact_cells(values: list[int]) -> Cells:

@@ -21,9 +21,9 @@ from chainrule.core.public import alias, composite, spell
 from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import SAME_OUT
 from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import clamp_max, kept, select
-from chainrule.ops.along import SAME_OUT
 from chainrule.ops.domains import Check, no_complex, not_for, unimplemented
 from chainrule.ops.exponential import exp
 from chainrule.ops.trigonometric import tanh

@@ -24,7 +24,8 @@ __all__ = [
     "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
-SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"  # what ops say that never cast into out=
+# What ops say that never cast into out=.
+SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"
 SCALARS = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 

@@ -123,7 +123,7 @@ select.vjp(
 
 @composite(spelled="f")
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """`input` where the condition holds, else `other`; with a condition alone, where it holds, one index tensor per axis."""
+    """`input` where the condition holds, else `other`; of a condition alone, where it holds, one tensor per axis."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     return select.public(condition, input, other, out=out)
@@ -311,7 +311,7 @@ NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
 
 
 def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    input, *bounds = inputs
+    bounds = inputs[1:]
     if all(b is None for b in bounds):
         raise RuntimeError(NO_BOUND)
     if common_dtype(inputs).is_complex:
@@ -517,8 +517,9 @@ def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return xp.where(x == -np.inf, x.dtype.type(bottom), x)
 
 
-@elementwise(promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False, spelled="fmiF",
-    exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
+@elementwise(
+    promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False,
+    spelled="fmiF", exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
 )  # fmt: skip
 def nan_to_num(
     xp: Any, input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None

@@ -250,7 +250,7 @@ spell("complex", _complex.public, "f")
 def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""
     out = xp.empty(np.broadcast_shapes(abs.shape, angle.shape), OF_NUMPY[abs.dtype].to_complex().numpy)
-    out.real, out.imag = abs * xp.cos(angle), abs * xp.sin(angle)
+    parts(out)[0][...], parts(out)[1][...] = abs * xp.cos(angle), abs * xp.sin(angle)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Tensors in another dtype, on another device, in another memory order; a tensor that is already right is returned itself."""
+"""Tensors in another dtype, on another device, in another memory order; one that is right already is returned."""
 
 from __future__ import annotations
 

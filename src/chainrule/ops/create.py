@@ -1,7 +1,8 @@
 """Tensors from nothing, from data, and in the likeness of others.
 
-Most of these are no ops: a new tensor has no history, and inside a transform it is the same for every example. Those that
-take a tensor as their pattern (`zeros_like`, `new_zeros`) ask the interpreters first, since a pattern may be batched.
+Most of these are no ops: a new tensor has no history, and inside a transform it is the same for every example. Those
+that take a tensor as their pattern (`zeros_like`, `new_zeros`) ask the interpreters first, since a pattern may be
+batched.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.samples import real, samples
 from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, strided
@@ -33,6 +33,7 @@ from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import spell
+from chainrule.core.samples import real, samples
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
 
@@ -472,7 +473,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     view = _memory_of(buffer)
     size, itemsize = view.nbytes, kind.itemsize
     if not 0 < size:
-        raise ValueError("both buffer length (0) and count (-1) must not be 0" if count < 0 else f"both buffer length ({size}) and count ({count}) must not be 0")  # fmt: skip
+        raise ValueError(f"both buffer length ({0 if count < 0 else size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
         raise ValueError(
             f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
@@ -730,9 +731,9 @@ def _deliver(name: str, raw: Any, kind: DType, out: Any, given: Any, device: Any
 def _resized_for(name: str, out: Tensor, count: int) -> None:
     if name == "arange" and out.numel():  # type: ignore[attr-defined]
         warnings.warn(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "  # type: ignore[attr-defined]
-            f"computed number of elements {count}. Note that this may occur as a result of rounding error. The out "
-            f"tensor will be resized to a tensor of shape ({count},).",
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.shape.numel()} which does "
+            f"not match the computed number of elements {count}. Note that this may occur as a result of rounding "
+            f"error. The out tensor will be resized to a tensor of shape ({count},).",
             UserWarning,
             stacklevel=5,
         )

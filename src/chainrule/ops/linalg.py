@@ -1,5 +1,4 @@
-"""Linear algebra: factorisations, solutions, inverses, spectra, norms of matrices. The kernels are in
-backends.cpu.linalg.
+"""Linear algebra: factorisations, solutions, inverses, spectra, norms of matrices. Kernels: backends.cpu.linalg.
 
 Every op takes batches (*batch, rows, columns). Rules of holomorphic ops are plain transposes (`flipped`); those whose
 definition takes conjugates, norms or real parts (Cholesky, QR, spectra) write the adjoint (`adjoint`) and say so.
@@ -969,7 +968,7 @@ def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
     return into("linalg_eigvals", eig.public(input)[0], out, (input,))  # type: ignore[no-any-return]
 
 
-# ------------------------------------------------------------------------------------------- pseudo-inverse, least squares
+# ---------------------------------------------------------------------------------------- pseudo-inverse, least squares
 
 
 @general(
@@ -1080,7 +1079,7 @@ def _rank_cut(A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     return call("maximum", scaled, a if isinstance(a, Tensor) else fresh(np.asarray(a, scaled.dtype.numpy)))
 
 
-# ---------------------------------------------------------------------------------------------------- exponential, powers
+# -------------------------------------------------------------------------------------------------- exponential, powers
 
 
 @general(

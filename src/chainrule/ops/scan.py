@@ -110,8 +110,11 @@ running_product.vjp(
 def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
     want = sum_dtype(input, dtype)
     x = restore_dtype(input, wide(want))
+    if want == np.bool_:
+        name = "cumsum" if ufunc is np.add else "cumprod"
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     axis = normalize_dim(dim, input.ndim)
-    out = ufunc.accumulate(x, axis, x.dtype) if input.ndim else x.copy()
+    out = in_order(ufunc.accumulate(x, axis, x.dtype)) if input.ndim else x.copy()
     return restore_dtype(out, want)
 
 
@@ -209,7 +212,7 @@ def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
 
 
 def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
-    """The sum over k >= i of g[k] exp(x[i] - out[k]): a recurrence, whose factors exp(out[i] - out[i + 1]) stay below 1."""
+    """The sum over k >= i of g[k] exp(x[i] - out[k]): a recurrence with factors exp(out[i] - out[i + 1]) below 1."""
     if not rank_of(g):
         return g
     later = moved(out, dim=dim, by=-1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
-from chainrule.core.dtype import widened
+from chainrule.core.dtype import OF_NUMPY, widened
 from chainrule.core.family import call, general, reduction
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -71,7 +71,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
 
 
 def _spread_dtype(input: Any) -> Any:
-    return input.real.dtype
+    return OF_NUMPY[input.dtype].to_real().numpy
 
 
 @reduction(
