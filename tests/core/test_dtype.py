@@ -43,8 +43,17 @@ def test_arrays_lead_back_to_their_type():
         assert each.numpy == array_type and each.itemsize == array_type.itemsize
         assert T.OF_NUMPY[np.zeros(1, each.numpy).dtype] is each
     assert T.OF_NUMPY[np.dtype(ml_dtypes.bfloat16)] is T.bfloat16
-    with pytest.raises(NotImplementedError, match="complex32"):
-        T.complex32.numpy  # noqa: B018
+    assert T.OF_NUMPY[np.dtype(ml_dtypes.complex32)] is T.complex32
+    with pytest.raises(NotImplementedError, match="quint8"):
+        T.NAMES["quint8"].numpy  # noqa: B018
+
+
+def test_short_types_are_computed_with_in_32_bits_and_rounded_back():
+    z = np.array([1 + 2j, 0.1]).astype(T.complex32.numpy)
+    assert T.widened(z).dtype == np.complex64 and T.wide(z.dtype) == np.complex64
+    assert T.narrowed(T.widened(z) * 2, z.dtype).dtype == z.dtype
+    assert T.narrowed(abs(T.widened(z)), z.dtype).dtype == np.float16
+    assert T.narrowed(np.ones(2, bool), z.dtype).dtype == bool
 
 
 def test_promotion_is_a_join():

@@ -200,7 +200,7 @@ OF_NUMPY: dict[np.dtype[Any], dtype] = _OfNumpy((each.numpy, each) for each in A
 def _load(each: dtype) -> np.dtype[Any]:
     import ml_dtypes  # lazy: importing the package alone must load nothing but NumPy
 
-    array_type = np.dtype(getattr(ml_dtypes, each.name))
+    array_type: np.dtype[Any] = np.dtype(getattr(ml_dtypes, each.name))
     object.__setattr__(each, "numpy", array_type)
     OF_NUMPY[array_type] = each
     NARROW.add(array_type)

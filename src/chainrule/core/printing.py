@@ -259,7 +259,7 @@ def _cells(array: Array) -> Cells:
 def _plain(array: Array) -> Array:
     """The short types that NumPy knows only as opaque ones, in 32 bits."""
     return (
-        array if array.dtype.isbuiltin == 1 else array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
+        array if array.dtype.isbuiltin == 1 else array.astype(np.complex64 if array.dtype.name == "complex32" else np.float32)
     )
 
 
