@@ -59,7 +59,7 @@ def survivors(name: str) -> list[str]:
 
 
 def of_zero(mutant: Mutant, cases: list) -> bool:
-    """Is the changed rule zero everywhere? Then the mutant is the op itself; that zero is right, the slope has shown."""
+    """Is the changed rule zero everywhere? Then the mutant is the op itself; the slope has shown that zero is right."""
     found = [x for case in cases for x in slopes(case, mutant.label)]
     return bool(found) and not any(x.any() for x in found)
 

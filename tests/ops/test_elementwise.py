@@ -1,4 +1,4 @@
-"""Laws of elementwise ops that need no PyTorch. Values and gradients are compared in tests/oracle/test_elementwise.py."""
+"""Laws of elementwise ops that need no PyTorch. tests/oracle/test_elementwise.py compares values and gradients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random programs over tensors, run under PyTorch and under Chainrule, step by step the same or a difference to report.
 
-A program is a list of steps, pieces of Python that use `torch` and variables v0, v1, ... `tests.oracle.writer` writes them.
-`difference` compares two runs; `shrunk` deletes steps while the difference stays.
+A program is a list of steps, pieces of Python that use `torch` and variables v0, v1, ... `tests.oracle.writer` writes
+them. `difference` compares two runs; `shrunk` deletes steps while the difference stays.
 """
 
 from __future__ import annotations

@@ -551,6 +551,7 @@ def differentiate(package, world, expression: str, tensors: dict, order: int):
     out = evaluate(world, expression, tensors)
     if not out.requires_grad:
         return None
+    gs: list = []
     for step in range(order):
         outs = [out] if step == 0 else [g for g in gs if g is not None and g.requires_grad]
         if not outs:
@@ -724,8 +725,10 @@ def test_out(expression):
     wrong = []
     for kind, target in itertools.product(("float32", "float64", "int64", "complex64"), repeat=2):
         data = {
-            "a": (numbers((3,), kind, 3), kind), "b": (numbers((3,), kind, 4), kind), "o": (numbers((3,), target, 5), target)
-        }  # fmt: skip
+            "a": (numbers((3,), kind, 3), kind),
+            "b": (numbers((3,), kind, 4), kind),
+            "o": (numbers((3,), target, 5), target),
+        }
         found = compare_values(f"({expression}) is o and o", data, 1e5)
         if found and not any(words in found for words in STRICTER):
             wrong.append(f"{kind} into {target}: {found}")

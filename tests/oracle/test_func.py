@@ -95,7 +95,9 @@ FUNCTIONS: dict[str, Fn] = {
     "inplace": _inplace,
     "built": _built,
     "activations": lambda t, x, w: t.nn.functional.gelu(x) + t.nn.functional.silu(x) * t.nn.functional.softplus(w.t()),
-    "losses": lambda t, x, w: t.nn.functional.mse_loss(x, w.t()) * t.nn.functional.huber_loss(x, w.t(), reduction="none"),
+    "losses": lambda t, x, w: (
+        t.nn.functional.mse_loss(x, w.t()) * t.nn.functional.huber_loss(x, w.t(), reduction="none")
+    ),
     "classes": _loss,
     "norms": _normed,
     "convolution": _conv,
@@ -104,7 +106,9 @@ FUNCTIONS: dict[str, Fn] = {
     "attention": _attention,
     "embedding": lambda t, x, w: t.nn.functional.embedding(t.tensor([[0, 2], [1, 1]]), x) * w[:, 0],
     "linear algebra": _solved,
-    "padded": lambda t, x, w: t.nn.functional.pad(x, (1, 2), value=1.0) * t.nn.functional.pad(x[None], (1, 2), mode="reflect")[0],
+    "padded": lambda t, x, w: (
+        t.nn.functional.pad(x, (1, 2), value=1.0) * t.nn.functional.pad(x[None], (1, 2), mode="reflect")[0]
+    ),
     "detached": lambda t, x, w: x * x.detach() + w.t().clone().detach() * x,
     "constant": lambda t, x, w: w.t() * 2 + t.ones(3, 4, dtype=x.dtype),
     "halves": lambda t, x, w: (x.to(t.float32) * w.t().to(t.float32)).to(t.float64),

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
 import chainrule
 import chainrule.nn.functional
+
+torch = pytest.importorskip("torch")
 
 Case = Callable[..., Any]
 RNG = np.random.default_rng

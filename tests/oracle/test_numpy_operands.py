@@ -12,7 +12,11 @@ import chainrule
 torch = pytest.importorskip("torch")
 
 EXPRESSIONS = [
-    *(f"{a} {op} {b}" for op in ("+", "-", "*", "/", "//", "%", "**", "<", "==", "!=") for a, b in ("ta", "at", "tb", "bt")),
+    *(
+        f"{a} {op} {b}"
+        for op in ("+", "-", "*", "/", "//", "%", "**", "<", "==", "!=")
+        for a, b in ("ta", "at", "tb", "bt")
+    ),
     "t.long() & a", "a & t.long()", "t.long() << a", "a << t.long()", "t @ b", "b @ t", "t * s", "s * t", "z * t",
     "t * z", "torch.add(t, a)", "torch.add(a, t)", "g + b", "b + g", "g * z", "z * g", "torch.add(t, z)",
     "t.__iadd__(b)",

@@ -173,8 +173,13 @@ def test_norm(p: Any, zero: bool) -> None:
         agree(lambda m, a: m.dist(a[0], a[1], p), [x, drawn((4,), seed=3)], grad=p != 0)
 
 
-@pytest.mark.parametrize("given", [{}, {"dim": 0}, {"dim": 1, "correction": 0}, {"unbiased": False}, {"dim": (0, 1), "keepdim": True},
-                                   {"dim": 0, "unbiased": True, "keepdim": True}, {"dim": 0, "correction": 2.5}, {"correction": 20}])  # fmt: skip
+SPREADS: list[dict[str, Any]] = [
+    {}, {"dim": 0}, {"dim": 1, "correction": 0}, {"unbiased": False}, {"dim": (0, 1), "keepdim": True},
+    {"dim": 0, "unbiased": True, "keepdim": True}, {"dim": 0, "correction": 2.5}, {"correction": 20},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", SPREADS)
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 def test_variance(name: str, given: dict[str, Any]) -> None:
     agree(
@@ -349,10 +354,12 @@ def test_refusals(call: Any, arrays: list[Any]) -> None:
     refuse(call, arrays)
 
 
-NODES = ["sum()", "sum(0)", "mean()", "mean(0)", "prod()", "prod(0)", "max()", "max(0)[0]", "amax(0)", "var(0)", "std()", "median()",
-         "median(0)[0]", "nansum()", "norm()", "logsumexp(0)", "cumsum(0)", "cumprod(0)", "sort()[0]", "topk(1)[0]",
-         "kthvalue(1)[0]",
-         "mode()[0]", "aminmax()[0]", "cummax(0)[0]", "logcumsumexp(0)", "nanmean()", "cov()"]  # fmt: skip
+NODES = [
+    "sum()", "sum(0)", "mean()", "mean(0)", "prod()", "prod(0)", "max()", "max(0)[0]", "amax(0)", "var(0)", "std()",
+    "median()", "median(0)[0]", "nansum()", "norm()", "logsumexp(0)", "cumsum(0)", "cumprod(0)", "sort()[0]",
+    "topk(1)[0]", "kthvalue(1)[0]", "mode()[0]", "aminmax()[0]", "cummax(0)[0]", "logcumsumexp(0)", "nanmean()",
+    "cov()",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NODES)

@@ -1,7 +1,7 @@
 """From a declaration to straight-line code.
 
-A declaration says what an op computes and how cotangents come back; nothing interprets it per call. On its first call an
-op gets two pieces of generated source, specialised to its signature and rules:
+A declaration says what an op computes and how cotangents come back; nothing interprets it per call. On its first call
+an op gets two pieces of generated source, specialised to its signature and rules:
 
 * the *public function*: unusual arguments go through the door; plain ones are computed and recorded on the spot;
 * a *node class* per variant (see autograd.nodes).
@@ -19,8 +19,8 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
-from chainrule.autograd.door import door, operator_door, with_aliases, with_early
 from chainrule.autograd.cuts import cut_here
+from chainrule.autograd.door import door, operator_door, with_aliases, with_early
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
@@ -131,7 +131,7 @@ def _others(op: Op) -> list[str]:
 
 
 def _numbers(op: Op) -> list[str]:
-    """The last inputs of an elementwise op, as far as they may be Python numbers and a tensor before them says the dtype."""
+    """The last inputs of an elementwise op that may be Python numbers, a tensor before them saying the dtype."""
     first = next((at for at, n in enumerate(op.inputs) if n not in op.unpromoted), 0)
     last: list[str] = []
     for n in reversed(op.inputs[first + 1 :] if op.family.diagonal else ()):

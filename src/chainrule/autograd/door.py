@@ -1,5 +1,4 @@
-"""The one door every op call goes through when something is unusual; plain calls are answered before it
-(autograd.bind).
+"""The one door of every op call that is unusual; plain calls are answered before it (autograd.bind).
 
 Checks the arguments, lets subclasses and modes have their word, then asks the innermost interpreter, or computes
 eagerly.
@@ -85,7 +84,8 @@ def _settled(t: Any) -> Any:
 def check_inputs(op: Any, inputs: tuple[Any, ...]) -> None:
     """Every tensor input must be one."""
     if op.variadic:
-        return _check_list(op, inputs)
+        _check_list(op, inputs)
+        return
     for at, (name, value) in enumerate(zip(op.inputs, inputs)):
         if isinstance(value, Tensor) or (value is None and name in op.optional):
             continue

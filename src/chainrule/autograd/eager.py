@@ -1,7 +1,8 @@
-"""Eager execution, the careful way: any dtypes, any mode, any level. `autograd.bind` writes the fast special case of this.
+"""Eager execution, the careful way: any dtypes, any mode, any level. `autograd.bind` writes its fast special
+case.
 
-`level` is None for ordinary tensors, whose `raw` is an array; inside a transform it is the interpreter whose tensors wrap
-tensors of the level below, and `raw` is such a tensor.
+`level` is None for ordinary tensors, whose `raw` is an array; inside a transform it is the interpreter whose tensors
+wrap tensors of the level below, and `raw` is such a tensor.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _AFFORDABLE = 1 << 22  # elements: up to here an op without a rule for shapes is
 
 
 def _without_elements(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """The shapes and dtypes of an op's results: by its rule, on arrays that are never touched, or from a run on zeros."""
+    """The shapes and dtypes of an op's results: by its rule, on arrays never touched, or from a run on zeros."""
     family = op.family
     known = (
         op.meta is not None

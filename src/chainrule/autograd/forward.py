@@ -1,9 +1,9 @@
-"""Forward mode: a tangent beside each value, derived from the same rules. No op declares a jvp unless the derived one is
-wrong or slow.
+"""Forward mode: a tangent beside each value, derived from the same rules. No op declares a jvp unless the derived one
+is wrong or slow.
 
-The tangent that an input's tangent causes comes, in this order, from: the op's own `jvp`; the op itself, if it is linear;
-the pull rule read forwards, if the Jacobian is diagonal (elementwise); else from the pull rule's own transpose: a pull is
-linear in `g`, so pulling through it is the push.
+The tangent that an input's tangent causes comes, in this order, from: the op's own `jvp`; the op itself, if it is
+linear; the pull rule read forwards, if the Jacobian is diagonal (elementwise); else from the pull rule's own transpose:
+a pull is linear in `g`, so pulling through it is the push.
 """
 
 from __future__ import annotations

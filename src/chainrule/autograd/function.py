@@ -185,7 +185,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         parts = list(g) if self.outputs > 1 else [g]
-        if any([isinstance(p, Tensor) for p in parts]):  # noqa: C419  a list is half the time of a generator
+        if any([isinstance(p, Tensor) for p in parts]):
             return self._pulled(parts)
         before = without_grad()
         try:

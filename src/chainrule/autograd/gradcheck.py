@@ -718,7 +718,7 @@ def get_analytical_jacobian(
 
 
 class _FunctionAndModule(ModuleType):
-    """PyTorch has a function and a module of the name `torch.autograd.gradcheck`; whichever a program meets can be called."""
+    """PyTorch has a function and a module named `torch.autograd.gradcheck`; whichever is met can be called."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)

@@ -327,7 +327,7 @@ def owned(g: Any, leaf: Tensor) -> Any:
 
 
 def _owned_sparse(g: SparseArray, want: Any, unshared: bool) -> SparseArray:
-    """As `owned`: arrays that nobody else holds go into a record of the leaf's own, which forgets that it is coalesced."""
+    """As `owned`: arrays that nobody else holds go into a record of the leaf's own, no longer coalesced."""
     if not unshared or g.dtype != want or not (g.values.flags.c_contiguous and g.indices.flags.c_contiguous):
         return g.copy().astype(want)
     return SparseArray(g.indices, g.values, g.shape)

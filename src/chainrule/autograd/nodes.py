@@ -1,8 +1,9 @@
 """Node classes, generated: one per variant of an op, on first need.
 
-`record` keeps what the rules ask for, `pull` applies them to arrays, `pull_graph` to tensors. A variant is which inputs are
-tensors (T), tensors or None (O), numbers (N), a list (V); whether cotangents must be brought back to an input's shape and
-dtype (`fit`; "wide" if also 16-bit values are computed with in 32 bits); and whether they must be conjugated (see core.op). `linecache` knows the text, so tracebacks show it.
+`record` keeps what the rules ask for, `pull` applies them to arrays, `pull_graph` to tensors. A variant is which inputs
+are tensors (T), tensors or None (O), numbers (N), a list (V); whether cotangents must be brought back to an input's
+shape and dtype (`fit`; "wide" if also 16-bit values are computed with in 32 bits); and whether they must be conjugated
+(see core.op). `linecache` knows the text, so tracebacks show it.
 """
 
 from __future__ import annotations

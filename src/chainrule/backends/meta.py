@@ -1,8 +1,8 @@
 """Arrays without elements: shape, strides and dtype are real, the memory is never touched.
 
-A `MetaArray` lies over one shared, reserved but never used stretch of virtual memory, so that NumPy's own view functions
-give true strides and offsets. Ufuncs and reductions compute shapes and dtypes only; a function this module does not know runs on
-the (all zero) memory, which is right but takes time. Writing is ignored.
+A `MetaArray` lies over one shared, reserved but never used stretch of virtual memory, so that NumPy's own view
+functions give true strides and offsets. Ufuncs and reductions compute shapes and dtypes only; a function this module
+does not know runs on the (all zero) memory, which is right but takes time. Writing is ignored.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def _method_of(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("take", "argmax", "argmin", "argsort", "choose", "compress", "cumprod", "cumsum", "nonzero", "repeat", "searchsorted", "trace", "round", "clip", "conj"):  # fmt: skip
+for _name in (
+    "take", "argmax", "argmin", "argsort", "choose", "compress", "cumprod", "cumsum", "nonzero", "repeat",
+    "searchsorted", "trace", "round", "clip", "conj",
+):  # fmt: skip
     setattr(MetaArray, _name, _method_of(_name))
 
 

@@ -1,8 +1,9 @@
 """The state around a call: grad mode, interpreters, hooks. One record per thread and task, replaced, never mutated.
 
 Two lists tell the fast path that nothing is unusual, without a look at the thread's record (10 ns instead of 35).
-`LISTENING` is empty unless some thread's record differs from the default in more than the grad mode: then calls go through
-the door. `QUIET` is empty unless some thread turned recording off: then whoever is about to record asks its own record.
+`LISTENING` is empty unless some thread's record differs from the default in more than the grad mode: then calls go
+through the door. `QUIET` is empty unless some thread turned recording off: then whoever is about to record asks its own
+record.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`__torch_function__`: how subclasses and modes take part in a call.
 
-A call asks the innermost mode first, then the classes of its arguments, the most derived first. Whoever answers does so in
-the call's place. The default answer, of a subclass that defines none, computes as for plain tensors and gives the result
-the subclass.
+A call asks the innermost mode first, then the classes of its arguments, the most derived first. Whoever answers does so
+in the call's place. The default answer, of a subclass that defines none, computes as for plain tensors and gives the
+result the subclass.
 """
 
 from __future__ import annotations

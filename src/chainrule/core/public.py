@@ -1,8 +1,9 @@
 """Where a name is public: one table, filled by declarations, read by the package's modules.
 
-`spelled` in a declaration (or in `@composite`) is a string of letters, each a place the function appears under its name:
-f `torch.`, m a method of Tensor, i an in-place method (`name_`), F with i: the in-place form is a function too,
-n `torch.nn.functional.`, l `torch.linalg.`, s `torch.special.`, t `torch.fft.`, r `torch.random.`, k `torch.masked.`; "" means private.
+`spelled` in a declaration (or in `@composite`) is a string of letters, each a place the function appears under its
+name: f `torch.`, m a method of Tensor, i an in-place method (`name_`), F with i: the in-place form is a function too, n
+`torch.nn.functional.`, l `torch.linalg.`, s `torch.special.`, t `torch.fft.`, r `torch.random.`, k `torch.masked.`; ""
+means private.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sample inputs that op declarations carry, for the laws: shapes times parameters, drawn from a domain.
 
-`samples(domain, shapes, **grid)` makes a function of a NumPy generator that yields (inputs, params): one input array per
-shape in each row of `shapes`, and every combination of the grid's values. Inputs that are not drawn (index tensors,
+`samples(domain, shapes, **grid)` makes a function of a NumPy generator that yields (inputs, params): one input array
+per shape in each row of `shapes`, and every combination of the grid's values. Inputs that are not drawn (index tensors,
 Python numbers, None) are put into a row as they are.
 
 Where an op is defined, or has its gradient, on a set only (Hermitian matrices), `keeping` maps an array into that set:

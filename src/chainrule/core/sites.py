@@ -1,4 +1,4 @@
-"""Where in the user's program something happened: (code object, last instruction), 0.1 us to take, text only on demand."""
+"""Where in the user's program something happened: (code object, last instruction), 0.1 us; text only on demand."""
 
 from __future__ import annotations
 

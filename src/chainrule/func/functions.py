@@ -1,4 +1,4 @@
-"""Custom Functions inside vmap: the user's `vmap` staticmethod, or, with `generate_vmap_rule`, the Function over a batch."""
+"""Custom Functions inside vmap: the user's `vmap`, or, with `generate_vmap_rule`, the Function over a batch."""
 
 from __future__ import annotations
 

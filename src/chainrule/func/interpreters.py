@@ -1,11 +1,11 @@
 """Transforms as interpreters: each answers an op call in terms of the levels below it, so they nest in any order.
 
-`Level` is reverse and forward mode: its tensors (`Wrapped`) wrap a tensor of the level below and carry edges and tangents
-of their own, recorded by the same `attach` that eager mode uses. `Vmap` gives every tensor that wants one a batch axis in
-front; its tensors (`Batched`) hide that axis. `Trace` writes down what passes and lets it through.
+`Level` is reverse and forward mode: its tensors (`Wrapped`) wrap a tensor of the level below and carry edges and
+tangents of their own, recorded by the same `attach` that eager mode uses. `Vmap` gives every tensor that wants one a
+batch axis in front; its tensors (`Batched`) hide that axis. `Trace` writes down what passes and lets it through.
 
-While an interpreter answers, the ambient record is the one of the level below: for a `Level` the record at its entry, so
-that `no_grad` inside the transformed function concerns this level alone.
+While an interpreter answers, the ambient record is the one of the level below: for a `Level` the record at its entry,
+so that `no_grad` inside the transformed function concerns this level alone.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Level:
         return applied(cls, lifted, {}, here(), self)
 
     def forward_of(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """The Function one level below, its results as tensors of this level; an input changed in place stays itself."""
+        """The Function one level below, its results as tensors of this level; a changed input stays itself."""
         lower = tuple([self.lower(a) for a in args])
         before = put(self.before)
         try:
@@ -302,6 +302,11 @@ class Vmap:
 
     def _draw(self, op: Any, inputs: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """A random op: refused, one draw per example, or one for all."""
+        if self.randomness == "never":
+            raise RuntimeError(
+                "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+                "outside of vmap as a workaround"
+            )
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "

@@ -1,4 +1,4 @@
-"""Whole Jacobians: vmap of a pullback over the basis of the outputs (jacrev), of a pushforward over that of the inputs."""
+"""Whole Jacobians: vmap of a pullback over the outputs' basis (jacrev), of a pushforward over the inputs'."""
 
 from __future__ import annotations
 

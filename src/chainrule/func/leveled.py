@@ -1,7 +1,7 @@
 """Tensors of the transforms: `Wrapped`, of a grad, vjp or jvp, and `Batched`, of a vmap.
 
-Both hold, as `raw`, a tensor one level below. Facts about memory and values are that tensor's; what a batch has no answer
-for raises with the words people search for.
+Both hold, as `raw`, a tensor one level below. Facts about memory and values are that tensor's; what a batch has no
+answer for raises with the words people search for.
 """
 
 from __future__ import annotations

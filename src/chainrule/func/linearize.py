@@ -13,7 +13,7 @@ __all__ = ["linearize"]
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """`func(*primals)`, and the function that pushes tangents through the derivative there, without running `func` again."""
+    """`func(*primals)`, and the function that pushes tangents through the derivative there: `func` runs once."""
     flat, spec = tree_flatten(primals)
     tangents = [x.new_zeros(x.shape) for x in flat]
     trace = Trace()

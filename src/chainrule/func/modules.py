@@ -33,7 +33,7 @@ def functional_call(
     try:
         return module(*arguments, **(kwargs or {}))
     finally:
-        for (owner, leaf, table, before), (name, value) in zip(reversed(undo), reversed(list(swaps.items()))):
+        for (_, leaf, table, before), (name, value) in zip(reversed(undo), reversed(list(swaps.items()))):
             after = table[leaf]
             if after is not value and name in given and isinstance(parameter_and_buffer_dicts, dict):
                 parameter_and_buffer_dicts[name] = after  # the call replaced a buffer

@@ -1,4 +1,4 @@
-"""Reverse-mode transforms: vjp, grad, grad_and_value. Each opens a `Level`, runs the function on its leaves, and pulls."""
+"""Reverse-mode transforms: vjp, grad, grad_and_value. Each opens a `Level`, runs the function there, and pulls."""
 
 from __future__ import annotations
 

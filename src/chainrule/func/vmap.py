@@ -12,7 +12,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.core.tree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from chainrule.func.interpreters import Vmap
 
-__all__ = ["vmap"]
+__all__ = ["mapped_over", "vmap"]
 
 Dims = Any  # an int, None, or a tree of them
 
@@ -30,6 +30,14 @@ def vmap(
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and not (chunk_size == "all" or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    return mapped_over(func, in_dims, out_dims, randomness, chunk_size)
+
+
+def mapped_over(
+    func: Callable[..., Any], in_dims: Dims, out_dims: Dims, randomness: str, chunk_size: Any = None
+) -> Callable[..., Any]:
+    """`vmap`; with the randomness "never", as the derivatives use it: one draw for all would be no derivative."""
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -189,7 +197,7 @@ def _in_chunks(
 
 def _over_cotangents(fn: Callable[..., Any], gs: list[Any]) -> Any:
     """vmap as `autograd.grad(is_grads_batched=True)` uses it: absent results stay None."""
-    level = Vmap(gs[0].shape[0], "error")
+    level = Vmap(gs[0].shape[0], "never")
     with level.entered():
         found = fn(*(level.wrap(g) for g in gs))
     return tuple(None if t is None else _placed(level, t, 0, fn) for t in found)

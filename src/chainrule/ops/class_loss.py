@@ -232,7 +232,7 @@ def _labels_drawn(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 # The rule is PyTorch's: the derivative along changes that keep the probabilities of each step summing to one. It takes
-# the log-softmax before it into account, so that it is no slope of this op alone, and has no transpose for forward mode.
+# the log-softmax before it into account: it is no slope of this op alone, and has no transpose for forward mode.
 @general(
     name="_ctc_loss", node="CtcLoss", spelled="", jvp=_no_forward,
     meta=lambda raws, params: hollow(raws[0].shape[1:2], raws[0].dtype),

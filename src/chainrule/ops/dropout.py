@@ -1,7 +1,7 @@
 """Dropout and its kin: elements, or whole channels, are left out at random, and the rest is scaled to keep the mean.
 
-The noise is drawn as PyTorch draws it, so that a seed gives the same mask. `alpha` forms keep mean and variance of inputs
-that went through SELU.
+The noise is drawn as PyTorch draws it, so that a seed gives the same mask. `alpha` forms keep mean and variance of
+inputs that went through SELU.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def _matmul(
 
 
 def _turned(mine: Labels, theirs: Labels, output: Labels) -> bool:
-    """Does the output begin with what only the second operand has? Then the operands change places, and nothing moves later."""
+    """Does the output begin with what only the second operand has? Then the operands change places."""
     alone = [x for x in output if (x in mine) != (x in theirs)]
     return bool(alone) and alone[0] in theirs and alone[-1] in mine
 

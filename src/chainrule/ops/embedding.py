@@ -69,7 +69,12 @@ def _sum_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return call("reshape", found, shape=(size, rows, -1))
 
 
-@indexing(linear=True, spelled="", node="EmbeddingDense", vmap=_sum_batched, samples=samples(real, [((2, 4, 3), Drawn(integers(5), 2, 4))], rows=[5], padding=[-1, 2], by_freq=[False, True]))  # fmt: skip
+@indexing(
+    linear=True, spelled="", node="EmbeddingDense", vmap=_sum_batched,
+    samples=samples(
+        real, [((2, 4, 3), Drawn(integers(5), 2, 4))], rows=[5], padding=[-1, 2], by_freq=[False, True]
+    ),
+)  # fmt: skip
 def embedding_sum(xp: Any, input: Array, indices: Array, *, rows: int, padding: int, by_freq: bool) -> Array:
     """The transpose of a lookup: each row of the input added to the row it came from."""
     return xp.scatter.embedding_weight(input, indices, rows, None if padding < 0 else padding, by_freq)

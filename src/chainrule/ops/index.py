@@ -382,7 +382,13 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
     return texts
 
 
-@indexing(spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_reduce), samples=samples(apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
+@indexing(
+    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_reduce),
+    samples=samples(
+        apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"],
+        include_self=[True, False],
+    ),
+)  # fmt: skip
 def scatter_reduce(
     xp: Any, input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True,
 ) -> Array:  # fmt: skip
@@ -498,7 +504,12 @@ index_fill.vjp(
 )
 
 
-@indexing(spelled="fmi", samples=samples(apart, [((3, 4), _spots, (2, 4))], dim=[0], reduce=["mean", "prod", "amax", "amin"], include_self=[True, False]))  # fmt: skip
+@indexing(
+    spelled="fmi",
+    samples=samples(
+        apart, [((3, 4), _spots, (2, 4))], dim=[0], reduce=["mean", "prod", "amax", "amin"], include_self=[True, False]
+    ),
+)
 def index_reduce(
     xp: Any, input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True,
 ) -> Array:  # fmt: skip
@@ -695,7 +706,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be non-negative.")
         most = 0 if empty else int(tensor.max().item()) + 1  # type: ignore[attr-defined]
         if num_classes != -1 and (num_classes < 1 or most > num_classes):
-            raise RuntimeError("num_classes should be positive" if num_classes < 1 else "Class values must be smaller than num_classes.")  # fmt: skip
+            if num_classes < 1:
+                raise RuntimeError("num_classes should be positive")
+            raise RuntimeError("Class values must be smaller than num_classes.")
         num_classes = most if num_classes == -1 else num_classes
     zeros = tensor.new_zeros((*tensor.shape, num_classes))  # type: ignore[attr-defined]
     return zeros.scatter(-1, tensor.unsqueeze(-1), 1)  # type: ignore[attr-defined, no-any-return]

@@ -43,7 +43,7 @@ def _is_size(x: Any) -> bool:
 
 
 def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_tensor: bool) -> Tensor:
-    """A tensor as `Tensor(*args)` makes it; `any_tensor` says whether a tensor of another dtype is accepted as it is."""
+    """A tensor as `Tensor(*args)` makes it; `any_tensor`: a tensor of another dtype is accepted as it is."""
     device = named.pop("device", None)
     if device is not None and as_device(device).type != "cpu":
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """Tensor's operators, spelled once.
 
-An operator is its op, except that it declines (`NotImplemented`) operands it does not know. Reflected forms, `2 - x`, put
-the operands in the op's order; in-place forms, `x += y`, are the in-place ops.
+An operator is its op, except that it declines (`NotImplemented`) operands it does not know. Reflected forms, `2 - x`,
+put the operands in the op's order; in-place forms, `x += y`, are the in-place ops.
 """
 
 from __future__ import annotations

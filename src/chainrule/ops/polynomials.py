@@ -1,7 +1,7 @@
 """Orthogonal polynomials of torch.special, from their three-term recurrences.
 
-`row` of the table: the polynomial of degree 1, and (x, k, p, q) -> the polynomial of degree k + 1 from those of degree k
-and k - 1. Without derivatives, as in PyTorch.
+`row` of the table: the polynomial of degree 1, and (x, k, p, q) -> the polynomial of degree k + 1 from those of degree
+k and k - 1. Without derivatives, as in PyTorch.
 """
 
 from __future__ import annotations

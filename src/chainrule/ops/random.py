@@ -1,8 +1,8 @@
 """Random numbers: PyTorch's, for the same seed.
 
-Draws are ops of the family Random, so that transforms see them: `draw` makes numbers from nothing, `bernoulli`, `normal_of`
-and their kin from tensors, and the in-place forms (`uniform_`, ...) overwrite a tensor in the order of its memory. Their
-rules give zeros: a number drawn does not depend on what was there before.
+Draws are ops of the family Random, so that transforms see them: `draw` makes numbers from nothing, `bernoulli`,
+`normal_of` and their kin from tensors, and the in-place forms (`uniform_`, ...) overwrite a tensor in the order of its
+memory. Their rules give zeros: a number drawn does not depend on what was there before.
 """
 
 from __future__ import annotations

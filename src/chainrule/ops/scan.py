@@ -114,7 +114,7 @@ def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None)
         name = "cumsum" if ufunc is np.add else "cumprod"
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     axis = normalize_dim(dim, input.ndim)
-    out = in_order(ufunc.accumulate(x, axis, x.dtype)) if input.ndim else x.copy()
+    out = np.ascontiguousarray(ufunc.accumulate(x, axis, x.dtype)) if input.ndim else x.copy()
     return restore_dtype(out, want)
 
 

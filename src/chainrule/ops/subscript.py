@@ -1,9 +1,9 @@
 """`x[key]` and `x[key] = value`, in every form NumPy and PyTorch know.
 
-A key is read from left to right. Ints, slices, None and `...` are views, made at once, one op each; what remains are index
-tensors, each for one axis of that view. The index tensors are broadcast and stacked into a single one, and read by one op,
-`index`, or written by one, `index_put`. Where their axes lie next to each other the result has the index axes in their
-place, else in front.
+A key is read from left to right. Ints, slices, None and `...` are views, made at once, one op each; what remains are
+index tensors, each for one axis of that view. The index tensors are broadcast and stacked into a single one, and read
+by one op, `index`, or written by one, `index_put`. Where their axes lie next to each other the result has the index
+axes in their place, else in front.
 """
 
 from __future__ import annotations
@@ -353,9 +353,14 @@ class _Reader:
 
     def mask(self, t: Tensor) -> None:
         if t.dtype.name == "uint8":
-            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=5)  # fmt: skip
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=5,
+            )
         if t.ndim == 0:
-            return self.switch(bool(t.item()))  # type: ignore[attr-defined]
+            self.switch(bool(t.item()))  # type: ignore[attr-defined]
+            return
         here, shape = self.axis, tuple(t.shape)
         if shape != tuple(self.x.shape[here : here + len(shape)]):
             raise IndexError(
@@ -388,7 +393,10 @@ def _indices_from(part: Any) -> Any:
     return _refuse_key(part)
 
 
-_SCALAR = "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"  # fmt: skip
+_SCALAR = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+    "tensor to a number"
+)
 
 
 def _read(x: Tensor, key: Any) -> _Reader:

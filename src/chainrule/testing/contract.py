@@ -534,7 +534,7 @@ def _public(case: Case, inputs: list[Any], **more: Any) -> Any:
 
 
 def layout_is_invisible(case: Case) -> None:
-    """Values and gradients do not depend on strides: inputs transposed, spread out, misaligned. Views may refuse some."""
+    """Values and gradients do not depend on strides: inputs transposed, spread out, misaligned; views may refuse."""
     base = _observed(case, case.inputs)
     for change in (_transposed, _spread, _offset):
         row = [change(x) if isinstance(x, np.ndarray) else x for x in case.inputs]

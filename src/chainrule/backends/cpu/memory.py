@@ -5,6 +5,7 @@ Steps (`strides`) are in elements here, as in PyTorch; NumPy counts bytes.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from chainrule.config import settings
 from chainrule.core.shape import contiguous_strides, is_non_overlapping_and_dense
 
 __all__ = [
-    "address", "as_strided", "element_strides", "has_overlap", "offset_of", "overlap", "overlaps", "owner",
+    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "has_overlap", "mapped", "moved", "offset_of",
+    "overlap", "overlaps", "owner",
     "partly_overlap", "place", "relaid", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
@@ -46,6 +48,33 @@ def offset_of(raw: Any) -> int:
     """How many elements of the memory lie before the first one of `raw`."""
     held = owner(raw)
     return 0 if held is raw else (address(raw) - address(held)) // (raw.dtype.itemsize or 1)
+
+
+def bytes_of(held: Any) -> Any:
+    """The memory of an array that owns it, byte by byte."""
+    if not held.flags.c_contiguous:
+        held = held.T if held.flags.f_contiguous else held.ravel("K")
+    return held.reshape(-1).view(np.uint8)
+
+
+def moved(raw: Any, to: Any) -> Any:
+    """The same shape and steps, as far into other memory as `raw` is into its own."""
+    return _make(raw.__class__, raw.shape, raw.dtype, bytes_of(to), address(raw) - address(owner(raw)), raw.strides)
+
+
+def deep_copy(held: Any, memo: dict[int, Any]) -> Any:
+    """A copy of memory; it is copied once for all who share it."""
+    return copy.deepcopy(held, memo)
+
+
+def mapped(filename: Any, shared: bool, nbytes: int) -> Any:
+    """The first bytes of a file, mapped into memory; `shared` writes changes back and makes the file that long."""
+    if shared:
+        with open(filename, "ab") as f:
+            f.truncate(max(nbytes, f.seek(0, 2)))
+    if not nbytes:
+        return np.empty(0, np.uint8)
+    return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)))
 
 
 def overlaps(a: Any, b: Any) -> bool:

@@ -434,7 +434,7 @@ def index_put(x: Array, key: Any, values: Array, accumulate: bool = False) -> Ar
 
 
 def _key_positions(shape: Shape, key: Any) -> Array:
-    """Flat offsets of the elements that a key names. A key of index arrays and whole slices needs no table of them all."""
+    """Flat offsets of the elements that a key names. Index arrays and whole slices need no table of them all."""
     parts = key if isinstance(key, tuple) else (key,)
     if not all(_is_whole(p) or (isinstance(p, np.ndarray) and p.dtype.kind in "iu") for p in parts):
         return np.asarray(np.arange(prod(shape)).reshape(shape)[key])
