@@ -92,8 +92,8 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_utils", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random",
-    "return_types", "special", "testing", "utils",
+    "_utils", "_vmap_internals", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random",
+    "return_types", "sparse", "special", "testing", "utils",
 ))  # fmt: skip
 
 

@@ -115,7 +115,7 @@ class Op:
         "pulls",  # input name -> Rule
         "push",  # override of the derived forward-mode rule, or None
         "samples",
-        "sparse",  # override of what it does with sparse arrays, (op, inputs, params, into) -> array; see autograd.eager
+        "sparse",  # override of what it does with sparse arrays, (op, inputs, params, into) -> array: autograd.eager
         "spelled",  # where the function is public: see core.public
         "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold

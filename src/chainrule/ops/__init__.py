@@ -1,7 +1,7 @@
 """The ops, by subject. Each is declared once: forward, rules, samples.
 
-`declare_all` loads every subject; `methods` comes last, for it gives Tensor what the others declared. A new subject is a
-new module and its name below.
+`declare_all` loads every subject; `methods` comes last, for it gives Tensor what the others declared. A new subject is
+a new module and its name below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SUBJECTS = """
     activation arithmetic attention blend class_loss compare complex contract conv convert copying create distance
     dropout einsum embedding exponential facts fill flags gradient index join legacy linalg logic loss masked
     norm_layers pad polynomials parts pool printing_methods python_protocol reduce resize rounding sample scan
-    shape_ops sign sort special_functions statistics storage strided subscript trigonometric view_copies
+    shape_ops sign sort sparse special_functions statistics storage strided subscript trigonometric view_copies
     view_inplace views windows
 """.split()
 

@@ -17,11 +17,12 @@ from chainrule.autograd.refusing import without_derivative
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.autograd.views import rebase, refresh
 from chainrule.backends.cpu import memory
+from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import here
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, layout, preserve_format, strided
+from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
 from chainrule.core.public import method, spell
 from chainrule.core.tensor import LEAF, Tensor, fresh
 from chainrule.ops.arguments import as_int, one_of, read_ints
@@ -184,7 +185,10 @@ class TypedStorage:
 @method
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes under this tensor."""
-    return UntypedStorage(memory.owner(bottom(self)))
+    raw = bottom(self)
+    if is_sparse(raw):
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+    return UntypedStorage(memory.owner(raw))
 
 
 @method
@@ -202,6 +206,8 @@ def storage(self: Tensor) -> TypedStorage:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
     raw = bottom(self)
+    if is_sparse(raw):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     return memory.address(raw) if raw.size and raw.__class__ is np.ndarray else 0
 
 
@@ -251,23 +257,20 @@ def itemsize(self: Tensor) -> int:
 @_property
 def nbytes(self: Tensor) -> int:
     """Bytes of all elements."""
+    if is_sparse(bottom(self)):
+        raise RuntimeError(
+            "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+            "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
+            "multiply numel() by element_size()"
+        )
     return self.shape.numel() * self.dtype.itemsize
 
 
 # ------------------------------------------------------------------------------------------------------ plain facts
 
 
-@_property
-def layout_(self: Tensor) -> layout:
-    """Elements lie at fixed steps: the only layout there is."""
-    return strided
-
-
-Tensor.layout = Tensor.__dict__["layout_"]  # type: ignore[attr-defined]
-del Tensor.layout_  # type: ignore[attr-defined]
-
 for _name in (
-    "cuda", "ipu", "maia", "mkldnn", "mps", "mtia", "nested", "quantized", "sparse", "sparse_csr", "vulkan",
+    "cuda", "ipu", "maia", "mkldnn", "mps", "mtia", "nested", "quantized", "sparse_csr", "vulkan",
     "xla", "xpu",
 ):  # fmt: skip
     setattr(Tensor, f"is_{_name}", property(lambda self: False, doc=f"False: there are no {_name} tensors here."))
@@ -289,18 +292,6 @@ def is_meta(self: Tensor) -> bool:
 def get_device(self: Tensor) -> int:
     """The number of the GPU: -1 on the CPU."""
     return -1
-
-
-@method
-def sparse_dim(self: Tensor) -> int:
-    """The number of sparse axes: none."""
-    return 0
-
-
-@method
-def dense_dim(self: Tensor) -> int:
-    """The number of dense axes: all."""
-    return self.ndim
 
 
 @method
@@ -357,6 +348,10 @@ def _data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, other: Tensor) -> None:
     if not isinstance(other, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if is_sparse(self.raw) is not is_sparse(other.raw):
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+        )
     edge = self.edge
     if edge is not None and not (other.dtype.is_floating_point or other.dtype.is_complex):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
