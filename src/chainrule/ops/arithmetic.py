@@ -342,15 +342,19 @@ def _pull_base(g: Any, input: Any, exponent: Any) -> Any:
 def _pull_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float, complex)):
         if input == 0:
-            return call("where", exponent >= 0, zeros_like(g), g * (out * -math.inf))
-        return g * (out * _number_log(input))
-    ends = input == 0
-    ends = ends & (exponent.real >= 0 if is_complex(exponent) else exponent >= 0)
-    return call("where", ends, zeros_like(g), g * (out * call("log", input)))
+            return call("where", _not_negative(exponent), zeros_like(g), g * (out * -math.inf))
+        return g * (out * _number_log(complex(input) if is_complex(exponent) else input))
+    ends = (input == 0) & _not_negative(exponent)
+    base = input + 0j if is_complex(exponent) and not is_complex(input) else input  # a negative base has a complex log
+    return call("where", ends, zeros_like(g), g * (out * call("log", base)))
 
 
 def is_complex(x: Any) -> bool:
     return x.dtype.is_complex if isinstance(x, Tensor) else x.dtype.kind == "c"
+
+
+def _not_negative(exponent: Any) -> Any:
+    return (exponent.imag == 0) & (exponent.real >= 0) if is_complex(exponent) else exponent >= 0
 
 
 def _number_log(x: Any) -> Any:
