@@ -13,16 +13,18 @@ import numpy as np
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.autograd.door import check_fits, has_overlap
 from chainrule.backends.meta import unknown_shape
-from chainrule.core.family import call, cast, dtype_of, front, indexing, shape_of, sum_to
+from chainrule.core.ambient import here
+from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim, numel
-from chainrule.core.tensor import META, Tensor
+from chainrule.core.tensor import META, Tensor, fresh
 from chainrule.ops.along import SAME_OUT, refuse_batch
 from chainrule.ops.fill import check_apart, check_target
+from chainrule.ops.storage import bottom
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
@@ -163,12 +165,28 @@ def _no_batch(name: str) -> Any:
 @indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched(lambda: gather))
 def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Elements picked along an axis: `out[i][j] = input[index[i][j]][j]` for dim 0."""
-    if sparse_grad:
-        raise NotImplementedError("gather(): sparse_grad=True: there are no sparse tensors here")
     return xp.scatter.gather(input, normalize_dim(dim, input.ndim), index)
 
 
-gather.vjp(input=lambda g, index, dim, input_shape: scatter_add(zeros_of(g, input_shape), dim, index, g))
+def _gather_pull(g: Any, index: Any, dim: int, input_shape: Any, sparse_grad: bool) -> Any:
+    return (_placed if sparse_grad else _scattered)(g, index, dim, tuple(input_shape))
+
+
+def _scattered(g: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    return scatter_add(zeros_of(g, shape), dim, index, g)
+
+
+def _placed(g: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    """The transpose of picking as a sparse array: each value in the place it was picked from."""
+    picked = bottom(index)
+    places = np.empty((len(shape), picked.size), np.int64)
+    if shape:
+        places[:] = np.indices(picked.shape or (1,)).reshape(len(shape), -1)
+        places[normalize_dim(dim, len(shape))] = picked.reshape(-1)
+    return call("sparse_coo", fresh(places) if isinstance(g, Tensor) else places, g.reshape(-1), size=shape)
+
+
+gather.vjp(input=_gather_pull)
 
 
 @indexing(
@@ -366,9 +384,34 @@ def _fold_ties(g: Any, at: _Along, x: Any, src: Any, out: Any) -> Any:
 def _product_to_source(g: Any, at: _Along, x: Any, src: Any, include_self: bool, out: Any) -> Any:
     """As out / src, but where one factor alone is zero, the product of the others."""
     zero = src == 0
-    alone = zero & (at.read(at.add(call("zeros_like", x), _truth(zero, src))) == 1)
+    zeros = at.read(at.add(call("zeros_like", x), _truth(zero, src)))
+    alone = zero & (zeros == 1)
     others = at.fold(x, _masked(src, alone, 1.0), "prod", include_self)
-    return call("where", alone, at.read(g * others), at.read(g * out) / _masked(src, zero, 1.0))
+    pulled = call("where", alone, at.read(g * others), at.read(g * out) / _masked(src, zero, 1.0))
+    if isinstance(pulled, Tensor) and here().grad and bool((zeros > 1).any()):
+        return _differentiable_once(pulled, why=_TOGETHER.format(*_FOLDED[at.slices]))
+    return pulled
+
+
+_FOLDED = (("scatter_reduce", "src"), ("index_reduce", "source"))
+_TOGETHER = (
+    "{0}(): Double backward is unsupported for {1} when >1 zeros in {1} are scattered to the same position in self"
+)
+
+
+@general(
+    spelled="", name="differentiable_once", node={"": "DelayedError"}, samples=samples(real, [((3,),)], why=["why not"])
+)
+def _differentiable_once(xp: Any, input: Array, *, why: str) -> Array:
+    """The input as it is; a gradient through it is refused."""
+    return input.copy()
+
+
+def _refuse_again(g: Any, why: str) -> NoReturn:
+    raise RuntimeError(why)
+
+
+_differentiable_once.vjp(input=_refuse_again)
 
 
 def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
