@@ -225,12 +225,16 @@ def imag_of(g: Any) -> Any:
     return imag(g) if isinstance(g, Tensor) else g.imag
 
 
+_PARTS_OUT = "Expected object of scalar type {result} but got scalar type {out} for argument 'out'"
+
+
 @elementwise(
     name="complex",
     promote="none",
     spelled="",
     holomorphic=False,
     check=_same_parts("complex"),
+    exact=_PARTS_OUT,
     samples=samples(any_real, pairs),
 )
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
@@ -245,7 +249,8 @@ spell("complex", _complex.public, "f")
 
 
 @elementwise(
-    promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs)
+    promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs),
+    exact=_PARTS_OUT,
 )
 def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""

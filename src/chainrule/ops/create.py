@@ -19,6 +19,7 @@ from chainrule.autograd.cuts import EXITS, cut_of, known, returns
 from chainrule.autograd.versions import InferenceStore
 from chainrule.backends import meta
 from chainrule.backends.cpu.memory import uninitialised
+from chainrule.backends.sparse import Unsupported, is_sparse, nothing
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
@@ -28,7 +29,7 @@ from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Creation, common_dtype
 from chainrule.core.function_protocol import override
-from chainrule.core.layout import contiguous_format, preserve_format, strided
+from chainrule.core.layout import contiguous_format, preserve_format, sparse_coo, strided
 from chainrule.core.literal import array_of, cast_number, check_array
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
@@ -70,12 +71,37 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
             done, result = override(func[0], args[:1], args, kwargs, here())
             if done:
                 return result
+        if kwargs.get("out") is not None:
+            _check_out(title, **kwargs)
         return fn(*args, **kwargs)
 
     func: list[Any] = [public]
     public.__name__ = public.__qualname__ = title
     public.public, public.func = public, func  # type: ignore[attr-defined]
     return public
+
+
+def _check_out(
+    name: str, *, out: Any, dtype: Any = None, layout: Any = None, device: Any = None, **others: Any
+) -> None:
+    """What is asked for beside `out` must be what it has."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if dtype is not None and dtype is not out.dtype:
+        want = dtype_from(dtype, name)
+        raise RuntimeError(f"dtype {want.title} does not match dtype of out parameter ({out.dtype.title})")
+    if layout is not None and layout is not out.layout:  # type: ignore[attr-defined]
+        have: Any = out.layout  # type: ignore[attr-defined]
+        raise RuntimeError(f"layout {_title(layout)} does not match layout of out parameter ({_title(have)})")
+    if device is not None and place(device) is not out.device:
+        raise RuntimeError(
+            f"device type {place(device).type} does not match device type of out parameter ({out.device.type})"
+        )
+
+
+def _title(layout: Any) -> str:
+    """`Strided`, `SparseCsr`; the oldest sparse layout is plain `Sparse`."""
+    return str(layout.name).removesuffix("_coo").title().replace("_", "")
 
 
 def made(raw: Any, requires_grad: bool = False) -> Tensor:
@@ -141,7 +167,7 @@ def place(device: Any) -> Device:
 def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     """Refuse what no backend here can do."""
     if layout is not None and layout is not strided:
-        raise NotImplementedError(f"{name}(): layout={layout!r}: every tensor here is strided")
+        raise NotImplementedError(f"{name}(): layout={layout!r}: what it makes is strided")
     if pin_memory:
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
@@ -205,6 +231,8 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill:
 
 def _too_big(shape: tuple[int, ...], dtype: np.dtype[Any]) -> RuntimeError:
     count = math.prod(shape) * dtype.itemsize
+    if len(shape) > 64:  # NumPy's limit; PyTorch has tensors of more, and says this where it folds them
+        return RuntimeError(f"only tensors with up to 64 dims are supported, got {len(shape)}")
     if 0 in shape:
         return RuntimeError(f"Stride calculation overflowed with sizes={list(shape)}")
     if count >= 2**63:
@@ -239,6 +267,8 @@ def filled(
 ) -> Tensor:  # fmt: skip
     """The common end of zeros, ones, full and empty."""
     kind = settings.default_dtype if dtype is None else dtype_from(dtype, name)
+    if layout is sparse_coo and not pin_memory:
+        return made(sparse_array(name, shape, fill, kind.numpy), requires_grad)
     if layout is not None or pin_memory:
         check_options(name, layout, pin_memory)
     where = settings.default_device if device is None else place(device)
@@ -552,6 +582,8 @@ def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
         _refuse_names(names, name)
         if out is not None:
             kind = None if dtype is None else dtype_from(dtype, name)
+            if layout is not None and layout is not out.layout:
+                raise RuntimeError(f"layout {layout} does not match layout of out parameter ({out.layout})")
             return write_to(out, np.full(shape, fill, out.dtype.numpy), name, kind)
         return filled(name, shape, fill, dtype, device, layout, requires_grad, pin_memory)
 
@@ -597,6 +629,8 @@ def empty(
         if settings.fills_memory and out.raw.__class__ is np.ndarray:
             out.raw[...] = uninitialised((), out.raw.dtype)
         return out  # type: ignore[no-any-return]
+    if layout is sparse_coo:
+        return filled("empty", shape, None, kind, device, layout, requires_grad, pin_memory)
     check_options("empty", layout, pin_memory)
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format option Preserve")
@@ -673,6 +707,8 @@ def _full_array(shape: tuple[int, ...], value: Any, kind: DType) -> Any:
 
 
 def _suggested(given: Any, value: Any) -> DType:
+    if value.__class__ is complex:
+        return dtypes.complex128 if settings.default_dtype is dtypes.float64 else dtypes.complex64
     return given.dtype if isinstance(given, Tensor) else dtypes.scalar_dtype(value)
 
 
@@ -919,9 +955,18 @@ def _powers(base: float, a: Any, b: Any, steps: int, kind: DType) -> Any:
 _pattern = Creation().decorate
 
 
+def sparse_array(name: str, shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> Any:
+    """A new sparse array: zeros, of which none is written down."""
+    if fill is not None and fill != 0:
+        raise Unsupported(name)
+    return nothing(shape, len(shape), np.empty(0, dtype.type))
+
+
 def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any) -> Any:
     """A new array of the shape (and, unless `format` says otherwise, the axis order) of `x`."""
     kind = x.dtype if dtype is None else dtype.numpy
+    if x.__class__ is not np.ndarray and is_sparse(x):
+        return sparse_array("fill_", x.shape, fill, kind)
     where = (META if x.__class__ is not np.ndarray else CPU) if device is None else device
     if format is None or format is preserve_format:
         if x.flags.c_contiguous or x.size == 0:
@@ -954,12 +999,17 @@ def _alike(
 ) -> Tensor:  # fmt: skip
     """The common end of the `*_like` functions."""
     name = op_fn.__name__
+    if layout is not None and isinstance(input, Tensor) and layout is not input.layout:  # type: ignore[attr-defined]
+        kind = input.dtype if dtype is None else dtype
+        return filled(name, tuple(input.shape), fill, kind, device, layout, requires_grad, pin_memory)
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if layout is not None or pin_memory:
-        check_options(name, layout, pin_memory)
+    if pin_memory:
+        check_options(name, None, pin_memory)
     kind = None if dtype is None else dtype_from(dtype, name)
     where = None if device is None else place(device)
+    if memory_format is not None and is_sparse(input.raw):
+        raise RuntimeError("memory format option is only supported by strided tensors")
     if input.__class__ in PLAIN and not (LISTENING and here().stack):
         return made(like_array(input.raw, fill, kind, where, memory_format), requires_grad)
     t: Tensor = op_fn.public(input, **more, dtype=kind, device=where, memory_format=memory_format)
@@ -973,7 +1023,7 @@ _patterns: list[tuple[Any, ...]] = [((2, 3),), ((),)]
 def _patterned(name: str, fill: Any, doc: str) -> Any:
     def fn(
         input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-        requires_grad: bool = False, memory_format: Any = preserve_format,
+        requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         return _alike(op_fn, input, fill, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
@@ -1014,7 +1064,7 @@ def _full_like(
 @creation()
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = preserve_format,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     kind = input.dtype if dtype is None else dtype_from(dtype, "full_like")
@@ -1038,6 +1088,8 @@ def _new_filled(
 
 def new_array(x: Any, size: tuple[int, ...], fill: Any, dtype: DType | None, device: Any) -> Any:
     """A new array in the dtype and on the device of `x`."""
+    if x.__class__ is not np.ndarray and is_sparse(x):
+        return sparse_array("fill_", size, fill, x.dtype if dtype is None else dtype.numpy)
     where = (META if x.__class__ is not np.ndarray else CPU) if device is None else device
     return allocate(size, x.dtype if dtype is None else dtype.numpy, where, fill)
 

@@ -73,7 +73,7 @@ def cat(xp: Any, *tensors: Array, dim: int = 0) -> Array:
     """The tensors one after another along an axis they have. Vectors without elements count as nothing."""
     try:
         return xp.concatenate(tensors, dim)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, IndexError):
         return _cat_legacy(xp, tensors, dim)
 
 
@@ -85,13 +85,22 @@ def _cat_legacy(xp: Any, tensors: tuple[Any, ...], dim: int) -> Any:
         at = next(i for i, t in enumerate(tensors) if t.ndim == 0)
         raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
     if not solid:
-        normalize_dim(dim, 1)
         return tensors[0].copy()
     axis = normalize_dim(dim, solid[0].ndim)
     for at, t in enumerate(tensors):
         if t.shape != (0,):
             _check_joins(solid[0].shape, t.shape, axis, at)
-    return xp.concatenate(solid, axis)
+    return _plain(xp.concatenate(solid, axis))
+
+
+def _plain(found: Any) -> Any:
+    """In C order, or with the channels last where all tensors had them last."""
+    if found.ndim in (4, 5) and is_contiguous(found.shape, memory.element_strides(found), _LAST[found.ndim]):
+        return found
+    return np.ascontiguousarray(found)
+
+
+_LAST = {4: channels_last, 5: channels_last_3d}
 
 
 def _check_joins(first: Shape, shape: Shape, axis: int, at: int) -> None:
@@ -133,7 +142,8 @@ def stack(xp: Any, *tensors: Array, dim: int = 0) -> Array:
     at = dim if 0 <= dim < rank else normalize_dim(dim, rank)
     key = (*AXES[at], None)
     try:
-        return xp.concatenate([t[key] for t in tensors], at)
+        found = xp.concatenate([t[key] for t in tensors], at)
+        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
     except (IndexError, ValueError):
         _refuse_stack(tensors)
 

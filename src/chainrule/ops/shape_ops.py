@@ -107,7 +107,7 @@ def repeat_interleave(
     if not input.ndim:
         input = reshape(input, (1,))
     if isinstance(repeats, Tensor) and repeats.shape.numel() != 1:
-        return _by_counts(input, repeats, dim)
+        return _by_counts(input, repeats, dim, output_size)
     times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)  # type: ignore[attr-defined]
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
@@ -118,18 +118,23 @@ def repeat_interleave(
     )
 
 
-def _by_counts(input: Tensor, counts: Tensor, dim: int) -> Tensor:
+def _by_counts(input: Tensor, counts: Tensor, dim: int, output_size: int | None) -> Tensor:
     if counts.shape[0] != input.shape[dim]:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.shape[0]} and input.size({dim}) = {input.shape[dim]}"
         )
-    return call("index_select", input, dim=dim, index=_positions(counts))  # type: ignore[no-any-return]
+    index = _positions(counts)
+    if output_size is not None and output_size != index.shape[0]:
+        raise RuntimeError("allocated size does not match required size")
+    return call("index_select", input, dim=dim, index=index)  # type: ignore[no-any-return]
 
 
 def _positions(counts: Tensor) -> Tensor:
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if counts.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{counts.dtype.title}'")
     raw: Any = counts.raw
     if (raw < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -166,7 +171,7 @@ _roll.vjp(input=lambda g, shifts, dims: _roll(g, shifts=tuple([-s for s in shift
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """The elements moved around: what leaves at one end of an axis comes in at the other."""
     steps = read_ints("roll", "shifts", shifts if isinstance(shifts, tuple) else (shifts,))
-    axes = read_ints("roll", "dims", dims if isinstance(dims, tuple) else (dims,), 2)
+    axes = () if dims is None else read_ints("roll", "dims", dims if isinstance(dims, tuple) else (dims,), 2)
     if not steps:
         raise RuntimeError("`shifts` required")
     if len(steps) != (len(axes) or 1):
@@ -640,7 +645,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         if t.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
     if any(t.dtype is not listed[0].dtype for t in listed):
-        raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if any(t.device is not listed[0].device for t in listed):
+        raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     axes = list(range(len(listed)))

@@ -1,0 +1,67 @@
+"""One-line programs: what they give, or how they refuse, is what PyTorch gives and how it refuses."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+import chainrule
+
+torch = pytest.importorskip("torch")
+
+# Separated by ` | ` and newlines. x: 2 by 3; e: a vector without elements; o: 3 by 4, to be written to.
+OUT_OF_CREATION = """
+torch.zeros(3, 4, dtype=torch.int64, out=o) | torch.zeros(3, 4, layout=torch.sparse_coo, out=o)
+torch.zeros(3, 4, device="meta", out=o) | torch.full((3, 4), 1, layout=torch.sparse_coo, out=o)
+torch.empty(3, 4, dtype=torch.int64, out=o) | torch.ones(3, 4, out=o) | torch.arange(12, dtype=torch.int64, out=o)
+torch.eye(3, 4, dtype=torch.int64, out=o) | torch.linspace(0, 1, 12, out=o)
+torch.rand(3, 4, dtype=torch.int64, out=o) | torch.randperm(3, dtype=torch.int32, out=o) | torch.zeros(3, 4, out=1)
+torch.complex(o, o, out=o) | torch.polar(o, o, out=o) | torch.complex(o, o, out=o.to(torch.complex128))
+"""
+JOINED_AND_MOVED = """
+torch.cat([x, e], 1) | torch.cat([e, e], 1) | torch.cat([e], 5) | torch.cat([x, e], 5) | torch.cat([e, e], -3)
+torch.meshgrid(e, e.long()) | torch.meshgrid(e, e.to("meta")) | torch.roll(x, 1, None) | torch.roll(x, (1, 2), (0,))
+torch.roll(x, 1, 2) | torch.repeat_interleave(x, torch.tensor(2)) | torch.repeat_interleave(torch.tensor(2))
+torch.repeat_interleave(torch.tensor([1.0])) | torch.repeat_interleave(x, torch.tensor([1, 2]), 0)
+torch.repeat_interleave(x, torch.tensor([1.0, 2.0]), 0)
+torch.repeat_interleave(x, torch.tensor([1, 2]), 0, output_size=4)
+torch.repeat_interleave(x, torch.tensor([[1, 2]]), 0)
+"""
+
+
+def lines(text: str) -> list[str]:
+    return [one.strip() for line in text.split("\n") for one in line.split(" | ") if one.strip()]
+
+
+def told(lib: Any, expression: str) -> str:
+    """The result in words; of an error its type and first sentence."""
+    lib.manual_seed(0)
+    names = {"torch": lib, "x": lib.arange(6.0).reshape(2, 3), "e": lib.zeros(0), "o": lib.zeros(3, 4)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return repr(eval(expression, names))
+        except Exception as e:
+            return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}"
+
+
+@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED))
+def test_as_pytorch(expression: str) -> None:
+    assert told(chainrule, expression) == told(torch, expression)
+
+
+@pytest.mark.parametrize("default", ["float16", "float32", "float64"])
+def test_a_complex_fill_has_no_half_type(default: str) -> None:
+    before = torch.get_default_dtype()
+    found = []
+    try:
+        for lib in (chainrule, torch):
+            lib.set_default_dtype(getattr(lib, default))
+            found.append(str(lib.full((2,), 1j).dtype))
+    finally:
+        torch.set_default_dtype(before)
+        chainrule.set_default_dtype(chainrule.float32)
+    assert found[0] == found[1]
