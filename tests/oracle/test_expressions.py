@@ -30,6 +30,12 @@ torch.repeat_interleave(x, torch.tensor([1.0, 2.0]), 0)
 torch.repeat_interleave(x, torch.tensor([1, 2]), 0, output_size=4)
 torch.repeat_interleave(x, torch.tensor([[1, 2]]), 0)
 """
+HASHED = """
+torch.hash_tensor(x) | torch.hash_tensor(x, 0) | torch.hash_tensor(x, ()) | torch.hash_tensor(x, 1, keepdim=True)
+x.hash_tensor((0, 1)) | torch.hash_tensor(x.half()) | torch.hash_tensor(x.int()) | torch.hash_tensor(x > 2)
+torch.hash_tensor(x.to(torch.complex64)) | torch.hash_tensor(x, mode=1) | torch.hash_tensor(-x, 0)
+torch.hash_tensor(x / 0) | torch.hash_tensor(x, 0, out=o)
+"""
 
 
 def lines(text: str) -> list[str]:
@@ -48,7 +54,7 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}"
 
 
-@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED))
+@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED))
 def test_as_pytorch(expression: str) -> None:
     assert told(chainrule, expression) == told(torch, expression)
 

@@ -21,14 +21,25 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import apart, integers, nonzero, real, samples
 from chainrule.core.shape import normalize_dim, sum_to_size_axes
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT, axes_of, count, placed, rank_of, restore_dtype, restored, sum_dtype, unfolded
+from chainrule.ops.along import (
+    SAME_OUT,
+    axes_of,
+    count,
+    packed,
+    placed,
+    rank_of,
+    restore_dtype,
+    restored,
+    sum_dtype,
+    unfolded,
+)
 from chainrule.ops.arguments import one_of, read_ints
 from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp",
-    "max", "max_along", "mean", "min", "min_along", "nanmean", "nansum", "prod", "sum", "sum_to_size", "vector_norm",
+    "max", "max_along", "mean", "min", "min_along", "nanmean", "nansum", "need_elements", "prod", "sum", "sum_to_size", "vector_norm",
 ]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -49,7 +60,7 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
     check_keepdim(name, keepdim)
     want = sum_dtype(input, dtype)
     x = restore_dtype(input, wide(want))
-    return restore_dtype(ufunc(x, axes_of(dim, input.ndim), x.dtype, None, keepdim), want)
+    return packed(restore_dtype(ufunc(x, axes_of(dim, input.ndim), x.dtype, None, keepdim), want))
 
 
 # ------------------------------------------------------------------------------------------------ sums and products
@@ -62,7 +73,8 @@ def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype:
         if dim is None and keepdim is False:
             return _add(input, axis=None, out=...)
         if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
-            return _add(input, dim, None, None, keepdim)
+            out = _add(input, dim, None, None, keepdim)
+            return out if input.ndim < 3 else packed(out)
     return fold("sum", _add, input, dim, keepdim, dtype)
 
 
@@ -92,7 +104,8 @@ def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype
         if dim is None and keepdim is False:
             return _add(input, axis=None) / input.size
         if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
-            return _add(input, dim, None, None, keepdim) / input.shape[dim]
+            out = _add(input, dim, None, None, keepdim) / input.shape[dim]
+            return out if input.ndim < 3 else packed(out)
     want = _mean_dtype(input, dtype).numpy
     x = restore_dtype(input, wide(want))
     total = fold("mean", _add, x, dim, keepdim, None)
@@ -188,7 +201,7 @@ prod.vjp(input=_prod_pull)
 # ---------------------------------------------------------------------------------------------------------- extremes
 
 
-def _need_elements(name: str, shape: tuple[int, ...], dim: Any, all_error: type[Exception] = RuntimeError) -> None:
+def need_elements(name: str, shape: tuple[int, ...], dim: Any, all_error: type[Exception] = RuntimeError) -> None:
     if 0 not in shape:
         return
     axes = None if dim is None or (dim.__class__ is not int and not len(dim)) else axes_of(dim, len(shape))
@@ -229,9 +242,9 @@ _MATCHING = (
 
 def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     check_keepdim(name, keepdim)
-    _need_elements(name, input.shape, dim)
+    need_elements(name, input.shape, dim)
     x = widened(input)
-    return restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype)
+    return packed(restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype))
 
 
 @reduction(check=refuse("max_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
@@ -325,7 +338,7 @@ min_all.vjp(input=lambda g, input, out: evenly(g, input, out, None, nan=True))
 def position(name: str, where: Any, input: Any, dim: int | None, keepdim: bool) -> Any:
     """The first place of an extreme along an axis (kept if asked for), or of the whole, flattened."""
     check_keepdim(name, keepdim)
-    _need_elements(name, input.shape, dim, IndexError)
+    need_elements(name, input.shape, dim, IndexError)
     x = widened(input)
     if dim is None:
         return where(x).reshape((1,) * input.ndim if keepdim else ())
@@ -336,7 +349,7 @@ def position(name: str, where: Any, input: Any, dim: int | None, keepdim: bool) 
 
 
 def _with_place(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
-    _need_elements(name, input.shape, normalize_dim(dim, input.ndim))
+    need_elements(name, input.shape, normalize_dim(dim, input.ndim))
     if not input.ndim:
         return input.copy(), np.zeros_like(input, np.int64)
     place = position(name, where, input, dim, True)
@@ -464,7 +477,7 @@ def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False)
 def _logical(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     check_keepdim(name, keepdim)
     axes = () if dim is not None and not isinstance(dim, int) and not len(dim) else axes_of(dim, input.ndim)
-    result = ufunc.reduce(input != 0, axes, keepdims=keepdim)
+    result = packed(ufunc.reduce(input != 0, axes, keepdims=keepdim))
     return result.astype(np.uint8) if input.dtype == np.uint8 else result
 
 
@@ -499,7 +512,7 @@ def any(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
 @reduction(samples=samples(integers(2), one, dim=[None, 0, (-1,)]))
 def count_nonzero(xp: Any, input: Array, dim: Any = None) -> Array:
     """How many elements are not zero."""
-    return _add(input != 0, axes_of(dim, input.ndim), np.int64)
+    return packed(_add(input != 0, axes_of(dim, input.ndim), np.int64))
 
 
 # ------------------------------------------------------------------------------------------- sums of exponentials
@@ -521,7 +534,7 @@ def logsumexp(xp: Any, input: Array, dim: Any, keepdim: bool = False) -> Array:
         top = xp.maximum.reduce(x.real, axes, keepdims=True)
         top = xp.where(xp.isinf(top), x.real.dtype.type(0), top)
         out = xp.log(_add(xp.exp(x - top), axes, keepdims=True)) + top
-    out = out if keepdim else xp.squeeze(out, axes if x.ndim else ())
+    out = packed(out if keepdim else xp.squeeze(out, axes if x.ndim else ()))
     return restore_dtype(out, _as_floating(input).dtype)
 
 
