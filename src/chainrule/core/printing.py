@@ -29,6 +29,7 @@ __all__ = [
     "parameter_text",
     "printoptions",
     "set_printoptions",
+    "sparse_text",
     "tensor_text",
 ]
 
@@ -143,6 +144,33 @@ def tensor_text(
     return _append_facts(prefix + contents, facts, len(prefix))
 
 
+def sparse_text(
+    indices: Array,
+    values: Array,
+    size: Sequence[int],
+    *,
+    prefix: str = "tensor(",
+    contents: str | None = None,
+    dtype_name: str,
+    default_dtype: str = "float32",
+    grad_fn: str | None = None,
+    requires_grad: bool = False,
+) -> str:
+    """The repr of a sparse tensor: its places, its values, and facts as `tensor_text` has them."""
+    indent = len(prefix)
+    facts = [_size_fact(size), f"nnz={len(values)}", *_dtype_fact(dtype_name, _is_implied(dtype_name, default_dtype))]
+    if contents is None:
+        parts = [f"{name}=tensor({_part_text(x, indent + len(name) + 8)})" for name, x in
+                 (("indices", indices), ("values", values))]  # fmt: skip
+        contents = (",\n" + " " * indent).join(parts)
+    facts += ["layout=torch.sparse_coo", *_facts_of_graph(grad_fn, requires_grad, None)]
+    return _append_facts(prefix + contents, facts, indent, own_line=True)
+
+
+def _part_text(x: Array, indent: int) -> str:
+    return contents_text(x, indent) + (f", {_size_fact(x.shape)}" if x.size == 0 else "")
+
+
 def _facts_without_values(size: Sequence[int] | None, dtype_name: str | None, default_dtype: str) -> list[str]:
     if size is None or dtype_name is None:
         raise ValueError("tensor_text: size and dtype_name are required when array is None")
@@ -182,13 +210,14 @@ def _facts_of_graph(grad_fn: str | None, requires_grad: bool, tangent: str | Non
     return facts
 
 
-def _append_facts(text: str, facts: list[str], indent: int) -> str:
+def _append_facts(text: str, facts: list[str], indent: int, own_line: bool = False) -> str:
     """Facts continue the last line while they fit; one that does not starts a line under the contents."""
     pieces = [text]
     # Two more than the line's length: PyTorch counts so, and where lines break depends on it.
     column = len(text) - text.rfind("\n") + 1
     for fact in facts:
-        if column + len(fact) + 2 > PRINT_OPTS.linewidth:
+        if own_line or column + len(fact) + 2 > PRINT_OPTS.linewidth:
+            own_line = False
             pieces.append(",\n" + " " * indent + fact)
             column = indent + len(fact)
         else:
@@ -259,7 +288,9 @@ def _cells(array: Array) -> Cells:
 def _plain(array: Array) -> Array:
     """The short types that NumPy knows only as opaque ones, in 32 bits."""
     return (
-        array if array.dtype.isbuiltin == 1 else array.astype(np.complex64 if array.dtype.name == "complex32" else np.float32)
+        array
+        if array.dtype.isbuiltin == 1
+        else array.astype(np.complex64 if array.dtype.name == "complex32" else np.float32)
     )
 
 

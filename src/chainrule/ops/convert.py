@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn
 
+from chainrule.backends.sparse import is_sparse
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
@@ -19,6 +20,7 @@ from chainrule.core.shape import strides_for
 from chainrule.core.tensor import CPU, META, Tensor
 from chainrule.ops.arithmetic import one
 from chainrule.ops.create import like_array, place
+from chainrule.ops.storages import bottom
 
 __all__: list[str] = []
 
@@ -71,6 +73,8 @@ def converted(
     ordered = memory_format is not None and memory_format is not preserve_format
     if where is here and not copy and not (ordered and not _in_order(t, memory_format)):
         return t if want is t.dtype else to_dtype.public(t, dtype=want)
+    if where is META and is_sparse(bottom(t)):
+        raise NotImplementedError("to(): device='meta': sparse tensors have elements")
     if here is META and where is not META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     form = memory_format if ordered else preserve_format
@@ -170,7 +174,7 @@ def _named_type(name: str) -> DType:
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named: Any) -> Any:
     """The name of the tensor's type, `torch.FloatTensor`; or the tensor in another type, given by dtype or name."""
     if dtype is None:
-        return f"torch.{self.dtype.title}Tensor"
+        return f"torch.{'sparse.' if is_sparse(bottom(self)) else ''}{self.dtype.title}Tensor"
     if isinstance(dtype, str):
         dtype = _named_type(dtype)
     elif not isinstance(dtype, DType):

@@ -14,6 +14,7 @@ from chainrule.core.samples import Drawn, integers, real, samples
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.ops.fill import copy_
 from chainrule.ops.index import gather, index_select
+from chainrule.ops.storages import bottom
 
 __all__ = ["embedding_op"]
 
@@ -40,8 +41,6 @@ def embedding_op(
     sparse: bool = False,
 ) -> Array:  # fmt: skip
     """The rows of `weight` that `indices` names; the row `padding_idx` gets no gradient."""
-    if sparse:
-        raise NotImplementedError("embedding(): sparse=True: there are no sparse gradients here")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (np.int32, np.int64):
@@ -89,11 +88,25 @@ def embedding_again(xp: Any, input: Array, indices: Array, *, padding: int, by_f
     return xp.scatter.embedding_weight_adjoint(input, indices, None if padding < 0 else padding, by_freq)
 
 
-embedding_op.vjp(
-    weight=lambda g, indices, padding_idx, scale_grad_by_freq, weight_shape: embedding_sum(
-        g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq
-    )
-)
+def _table_pull(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_shape: Any) -> Any:
+    if sparse:
+        return _rows_named(g, indices, padding_idx, scale_grad_by_freq, tuple(weight_shape))
+    return embedding_sum(g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq)
+
+
+def _rows_named(g: Any, indices: Any, padding: int, by_freq: bool, shape: tuple[int, ...]) -> Any:
+    """The transpose of a lookup as a sparse array: the rows that were looked up, in that order."""
+    if by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    named = bottom(indices).reshape(1, -1).astype(np.int64)
+    g = g.reshape(named.size, shape[1])
+    if padding >= 0:
+        kept = np.flatnonzero(named[0] != padding)
+        named, g = named[:, kept], call("index_select", g, 0, fresh(kept) if isinstance(g, Tensor) else kept)
+    return call("sparse_coo", fresh(named) if isinstance(g, Tensor) else named, g, size=shape)
+
+
+embedding_op.vjp(weight=_table_pull)
 embedding_sum.vjp(
     input=lambda g, indices, padding, by_freq: embedding_again(g, indices, padding=padding, by_freq=by_freq)
 )
@@ -153,7 +166,7 @@ def embedding_bag(
         per_sample_weights = (
             None if per_sample_weights is None else index_select.public(per_sample_weights.reshape(-1), 0, kept)
         )  # type: ignore[attr-defined]
-    rows = embedding_op.public(weight, flat, -1, scale_grad_by_freq, False)
+    rows = embedding_op.public(weight, flat, -1, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1).unsqueeze(-1)  # type: ignore[attr-defined]
     return _folded(rows, bag, bags, mode)
@@ -162,8 +175,8 @@ def embedding_bag(
 def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: bool, weights: Any) -> None:
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
-    if sparse:
-        raise NotImplementedError("embedding_bag(): sparse=True: there are no sparse gradients here")
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
     if weights is not None and weights.shape != input.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({list(weights.shape)}) is not None, then it must have the same "

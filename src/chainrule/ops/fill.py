@@ -12,6 +12,7 @@ from chainrule.autograd.door import Inplace, door, has_overlap, refuse_overlap
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY, cast_array, widened
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
@@ -89,6 +90,8 @@ def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
 
 def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, source = inputs[0].raw, inputs[1].raw
+    if is_sparse(target) or is_sparse(source):
+        return _copy_sparse(*inputs)
     refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(
@@ -97,6 +100,16 @@ def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
         )
     _check_shapes(target.shape, source.shape)
     write_array(target, source)
+
+
+def _copy_sparse(target: Tensor, source: Tensor) -> None:
+    if target.layout is not source.layout:  # type: ignore[attr-defined]
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{target.type()} and src type = {source.type()}"  # type: ignore[attr-defined]
+        )
+    _check_shapes(target.raw.shape, source.raw.shape)
+    target.raw.become(source.raw.copy().astype(target.raw.dtype))
 
 
 def _copy_batched(values: Any, batched: Any, size: int, params: Any) -> Any:

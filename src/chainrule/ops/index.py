@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.autograd.door import check_fits, has_overlap
+from chainrule.backends.cpu import memory
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.ambient import here
 from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, sum_to
@@ -24,7 +25,7 @@ from chainrule.core.shape import normalize_dim, numel
 from chainrule.core.tensor import META, Tensor, fresh
 from chainrule.ops.along import SAME_OUT, refuse_batch
 from chainrule.ops.fill import check_apart, check_target
-from chainrule.ops.storage import bottom
+from chainrule.ops.storages import bottom
 from chainrule.ops.subscript import index as index_op
 
 __all__ = [
@@ -538,7 +539,8 @@ def index_fill(xp: Any, input: Array, dim: int, index: Array, value: Array | Num
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not isinstance(value, np.ndarray):
         value = cast_number(value, dtype_of(input))
-    return xp.scatter.index_fill(input, normalize_dim(dim, input.ndim), index, value)
+    found = xp.scatter.index_fill(input, normalize_dim(dim, input.ndim), index, value)
+    return memory.ordered_as(found, input)
 
 
 index_fill.vjp(
@@ -587,7 +589,7 @@ take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index
 )  # fmt: skip
 def put(xp: Any, input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """The input with elements overwritten (or added to) at positions of its flattened self."""
-    return xp.scatter.put(input, index, source, accumulate)
+    return memory.ordered_as(xp.scatter.put(input, index, source, accumulate), input)
 
 
 put.vjp(
@@ -679,7 +681,7 @@ def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
 )
 def nonzero_op(xp: Any, input: Array) -> Array:
     """The positions of elements that are not zero, one row each."""
-    return xp.argwhere(input) if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)
+    return xp.array(xp.nonzero(input)).T if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)
 
 
 @composite("fm")

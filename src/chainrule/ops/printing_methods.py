@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.sparse import is_sparse
 from chainrule.config import settings
 from chainrule.core.notebook import html_text
-from chainrule.core.printing import batched_text, format_scalar, grad_tracking_text, tensor_text
+from chainrule.core.printing import batched_text, format_scalar, grad_tracking_text, sparse_text, tensor_text
 from chainrule.core.public import method
 from chainrule.core.tensor import Tensor
 
@@ -37,6 +38,8 @@ def _shown(t: Any, contents: str | None = None) -> str:
     if isinstance(t.raw, Tensor):
         return _level_text(t)
     meta = t.raw.__class__ is not np.ndarray
+    if is_sparse(t.raw):
+        return _sparse_shown(t, contents)
     kind = type(t)
     plain = kind is Tensor or getattr(kind, "__torch_function__", None) is None or kind.__name__ == "Parameter"
     return tensor_text(
@@ -50,6 +53,19 @@ def _shown(t: Any, contents: str | None = None) -> str:
         grad_fn=_node_name(t),
         requires_grad=t.requires_grad,
         tangent=_tangent_text(t),
+    )
+
+
+def _sparse_shown(t: Any, contents: str | None) -> str:
+    return sparse_text(
+        t.raw.indices,
+        t.raw.values,
+        tuple(t.shape),
+        contents=contents,
+        dtype_name=t.dtype.name,
+        default_dtype=settings.default_dtype.name,
+        grad_fn=_node_name(t),
+        requires_grad=t.requires_grad,
     )
 
 

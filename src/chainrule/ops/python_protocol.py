@@ -12,6 +12,7 @@ import numpy as np
 from chainrule.autograd.cuts import leaves
 from chainrule.autograd.versions import store_of
 from chainrule.backends.cpu import memory
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
 from chainrule.core.dtype import bool_, widened
 from chainrule.core.family import call
@@ -20,7 +21,7 @@ from chainrule.core.public import method, spell
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import CPU, LEAF, Tensor
 from chainrule.ops.create import imported, made, shared
-from chainrule.ops.storage import TypedStorage, UntypedStorage
+from chainrule.ops.storages import fix
 
 __all__ = ["concrete"]
 
@@ -32,8 +33,17 @@ def concrete(t: Any, what: str) -> Any:
             _refuse_batched(what)
         t = t.raw
     if t.raw.__class__ is not np.ndarray:
-        _refuse_meta(what)
+        return _all_of(t.raw, what) if is_sparse(t.raw) else _refuse_meta(what)
     return t.raw
+
+
+def _all_of(raw: Any, what: str) -> Any:
+    """The elements of a sparse array, where they are asked for as numbers."""
+    if what == "numpy":
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+    if what == "tolist":
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    return raw.todense()
 
 
 def _refuse_batched(what: str) -> NoReturn:
@@ -186,7 +196,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
     if self.edge is not None or self.cut is not None:
         leaves(self, "array", raw)
-    store_of(self)
+    fix(self)
     return raw.view()
 
 
@@ -273,7 +283,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]  # type: ignore[no-any-return]
-    twin = retyped(made(_copied(self.raw, memo) if isinstance(self.raw, np.ndarray) else self.raw.clone()), type(self))
+    twin = retyped(made(_copied(self.raw, memo) if not isinstance(self.raw, Tensor) else self.raw.clone()), type(self))
     memo[id(self)] = twin
     twin.edge = self.edge
     if self.extra is not None and self.extra.grad is not None:
@@ -304,10 +314,12 @@ def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: 
 
 @method
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+    state = self.__dict__ or None
+    if is_sparse(self.raw):
+        return rebuild, (type(self), self.raw, "", self.requires_grad, state)  # type: ignore[attr-defined]
     raw = concrete(self, "tolist")
     odd = raw.dtype.isbuiltin != 1  # bfloat16 and its kind: their bits travel as integers
     array = np.ascontiguousarray(raw).view(f"u{raw.itemsize}").reshape(raw.shape) if odd else raw
-    state = self.__dict__ or None
     return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)  # type: ignore[attr-defined]
 
 
@@ -391,13 +403,7 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_storage(obj: Any, /) -> bool:
-    """Is this the memory behind tensors?"""
-    return isinstance(obj, (UntypedStorage, TypedStorage))
-
-
 spell("is_tensor", is_tensor, "f")
-spell("is_storage", is_storage, "f")
 
 
 @method

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.backends.cpu import memory
+from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.family import general, view
 from chainrule.core.op import Array
@@ -83,6 +84,8 @@ def geometry(t: Any) -> Origin:
     if isinstance(raw, Tensor):  # a batch: the geometry of one example
         have, steps, offset = geometry(raw)
         return have[1:], steps[1:], offset
+    if is_sparse(raw):
+        return raw.shape, (0,) * raw.ndim, 0
     return raw.shape, memory.element_strides(raw), memory.offset_of(raw)
 
 

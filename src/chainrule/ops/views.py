@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends.cpu import memory
+from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY, float64, int32
@@ -19,7 +20,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
 from chainrule.core.layout import contiguous_format
 from chainrule.core.op import Array
-from chainrule.core.public import asked, composite, spell
+from chainrule.core.public import asked, attribute, composite, spell
 from chainrule.core.samples import integers, real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import PLAIN, Tensor
@@ -444,14 +445,19 @@ def _batch_t(values: Any, batched: Any, size: int, params: dict[str, Any]) -> An
     return _refuse_t(rank) if rank > 2 else transpose(v, 1, 2) if rank == 2 else alias_view(v)
 
 
-def _refuse_t(rank: int) -> NoReturn:
+def _refuse_t(rank: int, sparse: Any = None) -> NoReturn:
+    if sparse is not None:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {sparse.sparse_dim} sparse and "
+            f"{rank - sparse.sparse_dim} dense dimensions"
+        )
     raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
 
 
 @view(linear=True, vmap=_batch_t, samples=samples(real, [((3, 4),), ((3,),), ((),)]))
 def t(xp: Any, input: Array) -> Array:
     """The transpose of a matrix; vectors and scalars stay."""
-    return input.transpose() if input.ndim <= 2 else _refuse_t(input.ndim)
+    return input.transpose() if input.ndim <= 2 else _refuse_t(input.ndim, input if is_sparse(input) else None)
 
 
 t.vjp(input=lambda g: t(g))
@@ -577,7 +583,7 @@ def _conjugate_transpose(self: Tensor) -> Tensor:
     return _last_two(self, "H", conjugate=True)
 
 
-Tensor.T = property(_whole_transpose)  # type: ignore[attr-defined]
-Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
-Tensor.mH = property(_conjugate_matrix_transpose)  # type: ignore[attr-defined]
-Tensor.H = property(_conjugate_transpose)  # type: ignore[attr-defined]
+attribute("T", _whole_transpose)
+attribute("mT", _matrix_transpose)
+attribute("mH", _conjugate_matrix_transpose)
+attribute("H", _conjugate_transpose)

@@ -6,5 +6,6 @@ from chainrule.optim.adam import Adam, AdamW
 from chainrule.optim.optimizer import Optimizer
 from chainrule.optim.rmsprop import RMSprop
 from chainrule.optim.sgd import SGD
+from chainrule.optim.sparse_adam import SparseAdam
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SparseAdam", "lr_scheduler"]

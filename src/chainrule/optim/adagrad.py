@@ -14,7 +14,9 @@ __all__ = ["Adagrad"]
 
 
 class Adagrad(Formula):
-    """The learning rate falls as 1 / (1 + lr_decay * steps)."""
+    """The learning rate falls as 1 / (1 + lr_decay * steps). A sparse gradient changes only what it names."""
+
+    takes_sparse = "rows"
 
     def __init__(
         self,

@@ -348,7 +348,14 @@ def _taken(param: Any, value: Any, key: Hashable = None) -> Any:
 
 
 class Formula(Optimizer):
-    """An optimizer that changes each parameter by a formula of its own."""
+    """An optimizer that changes each parameter by a formula of its own.
+
+    `takes_sparse` says what becomes of a sparse gradient: "no", it is refused; "whole", the formula runs on tensors, and
+    its operators know what to do; "rows", the formula runs on the elements that the gradient writes down, and on those
+    of the parameter and the state in the same places: the others do not change, and cost nothing.
+    """
+
+    takes_sparse = "no"
 
     def begin(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter that is met for the first time."""
@@ -376,11 +383,17 @@ class Formula(Optimizer):
         g = extra.grad if extra is not None and p.__class__ in PLAIN else p.grad
         if g is None:
             return
+        plain = _nobody_looks(p, g, group)
+        sparse = not plain and g.is_sparse
+        if sparse:
+            _check_sparse(self, p, group)
         state = self.state[p]
         if not state:
             state.update(self.begin(p, group))
-        if _nobody_looks(p, g, group):
+        if plain:
             _on_arrays(self, p, g, state, group)
+        elif sparse and self.takes_sparse == "rows":
+            _on_rows(self, p, g, state, group)
         else:
             self._on_tensors(p, g, state, group)
 
@@ -406,7 +419,8 @@ def _nobody_looks(p: Any, g: Any, group: dict[str, Any]) -> bool:
     if p.__class__ not in PLAIN or g.__class__ is not Tensor or group.get("differentiable"):
         return False
     state, raw = here(), p.raw  # type: ignore[attr-defined]
-    return not state.stack and not state.modes and raw.__class__ is np.ndarray and raw.dtype.kind == "f"
+    plain = raw.__class__ is g.raw.__class__ is np.ndarray and raw.dtype.kind == "f"
+    return plain and not state.stack and not state.modes
 
 
 def _on_arrays(optimizer: Formula, p: Tensor, g: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -420,6 +434,38 @@ def _on_arrays(optimizer: Formula, p: Tensor, g: Any, state: dict[str, Any], gro
             state[key] = fresh(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
         elif value.__class__ is np.ndarray and state[key].store is not None:
             touch(state[key], type(optimizer).__name__ + ".step")
+
+
+def _check_sparse(optimizer: Formula, p: Tensor, group: dict[str, Any]) -> None:
+    """Refuse a sparse gradient, before anything is changed, where the formula could not take it."""
+    name, how = type(optimizer).__name__, optimizer.takes_sparse
+    if how == "no":
+        better = ", please consider SparseAdam instead" if name in ("Adam", "AdamW") else ""
+        raise RuntimeError(f"{name} does not support sparse gradients{better}")
+    if how != "rows":
+        return
+    if group.get("weight_decay"):
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+    if p.raw.__class__ is not np.ndarray or p.raw.dtype.kind != "f" or group.get("differentiable") or here().stack:
+        raise NotImplementedError(f"{name}: a sparse gradient of what is no plain real parameter")
+
+
+def _on_rows(optimizer: Formula, p: Tensor, g: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+    """Run the formula where a sparse gradient has elements: each once, since it need not be linear."""
+    name = type(optimizer).__name__
+    found = g.raw.coalesce()
+    where = tuple(found.indices)
+    held = {k: v.raw for k, v in state.items() if isinstance(v, Tensor)}
+    alike = [k for k, raw in held.items() if raw.shape == p.raw.shape]
+    s = {k: held[k][where] if k in alike else held.get(k, v) for k, v in state.items()}
+    rows = p.raw[where]
+    optimizer.change(rows, -found.values if group.get("maximize") else found.values, s, group)
+    p.raw[where] = rows
+    for key in alike:
+        held[key][where] = s[key]
+    for t in (p, *(state[key] for key in alike)):
+        touch(t, name + ".step")
+    state.update({k: v for k, v in s.items() if k not in held})
 
 
 def counter() -> Tensor:

@@ -14,6 +14,8 @@ __all__ = ["SGD"]
 class SGD(Formula):
     """Against the gradient, with momentum if asked."""
 
+    takes_sparse = "whole"
+
     def __init__(
         self,
         params: Any,
