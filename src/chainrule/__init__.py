@@ -74,6 +74,7 @@ from chainrule.core.public import publish as _publish
 from chainrule.core.shape import Size
 from chainrule.core.shape import common_shape as broadcast_shapes
 from chainrule.core.tensor import Tensor
+from chainrule.ops.typed_storage import legacy_class as _legacy_class
 
 __version__ = "0.1.0"
 
@@ -92,8 +93,8 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_utils", "_vmap_internals", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random",
-    "return_types", "sparse", "special", "testing", "utils",
+    "_C", "_utils", "_vmap_internals", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "random",
+    "return_types", "sparse", "special", "storage", "testing", "utils",
 ))  # fmt: skip
 
 
@@ -115,6 +116,8 @@ _api.BATCHED.append(_batched)
 def __getattr__(name: str) -> _Any:
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name == "Storage":  # the class of storages in the default dtype
+        return _legacy_class(_dtypes.get_default_dtype())
     if name == "vmap":
         return _importlib.import_module(f"{__name__}.func").vmap
     raise AttributeError(f"module 'chainrule' has no attribute {name!r}")

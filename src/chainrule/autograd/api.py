@@ -105,7 +105,7 @@ def _targets(chosen: list[Any]) -> tuple[Wanted, set[Node]]:
     landing: set[Node] = set()
     for at, t in enumerate(chosen):
         if isinstance(t, Tensor):
-            t.retain_grad()  # type: ignore[attr-defined]
+            t.retain_grad()
         port = _port(_target_edge(t, at))
         wanted[port] = None
         landing.add(port[0])

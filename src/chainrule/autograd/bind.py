@@ -20,12 +20,13 @@ import numpy as np
 from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
-from chainrule.autograd.door import door, operator_door, with_aliases, with_early
+from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
+from chainrule.backends.sparse import Unsupported
 from chainrule.core.ambient import LISTENING, QUIET, here
 from chainrule.core.family import Elementwise, set_binder
 from chainrule.core.op import REQUIRED, Op
@@ -51,8 +52,8 @@ _COMMON: dict[str, Any] = {
     "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32,
     "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
     "here": here, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
-    "door": door, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
-    "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here, "LISTS": frozenset((list, tuple)), "Size": Size,
+    "door": door, "failed": failed, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray, "new": object.__new__,
+    "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here, "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size,
     "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu,
     "REQUIRED": REQUIRED,
 }  # fmt: skip
@@ -108,6 +109,7 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
         f"({n} is not None and {n}.__class__ not in PLAIN)" if n in op.optional else f"{n}.__class__ not in PLAIN"
         for n in tensors
     ]
+    odd += [_is_no_flag(op, n) for n in op.params if op.forward.__annotations__.get(n) == "bool"]
     lines = [f"    if {' or '.join(odd)}: {slow}"]
     kinds = _variants(op) or ["".join("O" if n in op.optional else "T" for n in op.inputs)]
     if not numbers:
@@ -118,6 +120,12 @@ def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
     lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ")]
     lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ")]
     return [*lines, f"    else: {slow}", *_finish(op)]
+
+
+def _is_no_flag(op: Op, name: str) -> str:
+    """The condition that a flag is neither True nor False, the likely one asked first."""
+    first, second = (True, False) if op.defaults.get(name) is True else (False, True)
+    return f"({name} is not {first} and {name} is not {second})"
 
 
 def _has_main_output(op: Op) -> bool:
@@ -182,8 +190,8 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         direct = f"{ufunc}({', '.join(f'r_{n}' for n in op.inputs)}, out=...)"
         usual = " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
         compute = f"r = {direct} if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
-    meet = promotes and len(op.inputs) > 1 and not kinds.endswith("N")
-    lines += [f"try: {compute}", f"except ValueError: {slow}"] if meet else [compute]  # the slow way finds the words
+    # what fails goes the careful way, which finds the words
+    lines += [f"try: {compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
     lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]

@@ -45,7 +45,7 @@ def inplace_function(op: Op, ufunc_of: Callable[[Op], str | None]) -> Any:
 def inplace_of(fn: Any) -> Any:
     """The in-place form's function of a declared op, for methods that wrap it."""
     op: Op = fn.op
-    return op.inplace.fn if op.inplace is not None else inplace_function(op, lambda _: None)  # type: ignore[attr-defined]
+    return op.inplace.fn if op.inplace is not None else inplace_function(op, lambda _: None)
 
 
 def _trampoline(*args: Any, **params: Any) -> Any:

@@ -27,7 +27,8 @@ def view_source(op: Op) -> str:
     params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params[1:]) + "}"
     lines.append(f"if LISTENING or {x}.__class__ not in PLAIN: return door(op, ({x},), {params})")
     args = ", ".join([f"r_{x}", *(p if at < op.keyword_from else f"{p}={p}" for at, p in enumerate(op.params) if at)])
-    compute = [f"r_{x} = {x}.raw", f"r = forward(xp, {args})"]
+    refused = [f"try: r = forward(xp, {args})", f"except Unsupported: raise Unsupported({op.name!r}) from None"]
+    compute = [f"r_{x} = {x}.raw", *refused]
     lines += [*compute, *_shared(op, x)] if op.family.shares else _linked(op, x, params, compute)
     return "\n    ".join(lines) + "\n"
 

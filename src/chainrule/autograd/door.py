@@ -6,6 +6,7 @@ eagerly.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
+from chainrule.core.blame import Param, blame, kind_of, params_of
 from chainrule.core.dtype import c_name, can_cast
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
@@ -26,7 +28,7 @@ from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
 
 __all__ = [
-    "NUMBERS", "Inplace", "apply", "door", "has_overlap", "operator_door", "refuse_overlap", "with_aliases",
+    "NUMBERS", "Inplace", "apply", "door", "failed", "has_overlap", "operator_door", "refuse_overlap", "with_aliases",
     "with_early",
 ]  # fmt: skip
 
@@ -43,8 +45,52 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
             return result
     if out is not None and op.fills and params["dtype"] is None and isinstance(out, Tensor):
         params = {**params, "dtype": out.dtype}
-    result = apply(op, inputs, params)
+    params = checked(op, params)
+    try:
+        result = apply(op, inputs, params)
+    except Exception as error:
+        raise_blamed(op, inputs, params, error)
     return result if out is None else write_out(op, result, out, inputs)
+
+
+def checked(op: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Static parameters made plain: a 0-d tensor is a number. A flag that is no bool is refused: it would pass for one."""
+    declared, flags = declared_params(getattr(op, "base", op))
+    for name in flags:
+        value = params.get(name)
+        if value is not True and value is not False:
+            fault = blame(op.name, declared.values(), {name: value})
+            if fault is not None:
+                raise fault
+    for name, value in params.items():
+        if value.__class__ in PLAIN and name in declared and declared[name].takes(value):
+            params = {**params, name: value.item()}
+    return params
+
+
+@lru_cache(maxsize=None)
+def declared_params(op: Op) -> tuple[dict[str, Param], tuple[str, ...]]:
+    """The static parameters of an op whose declaration says what they take; those among them that are flags."""
+    found = params_of(op.forward, 0 if op.variadic else 1)
+    declared = {p.name: p for p in found if p.words is not None and p.name not in op.inputs}
+    return declared, tuple([n for n, p in declared.items() if p.words == ("bool",)])
+
+
+def raise_blamed(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], error: Exception) -> NoReturn:
+    """The call failed with `error`: raise what PyTorch says of a wrong argument, if there is one."""
+    fault = blame(op.name, declared_params(getattr(op, "base", op))[0].values(), params)
+    if fault is None or (isinstance(error, TypeError) and "(): argument '" in str(error)):
+        raise error
+    raise fault from None
+
+
+def failed(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The fast path failed: what the careful one says, and nothing of what happened before."""
+    try:
+        return door(op, inputs, params)
+    except Exception as error:
+        error.__suppress_context__ = True
+        raise
 
 
 def operator_door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
@@ -103,14 +149,12 @@ def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
 
 
 def _refuse(op: Any, name: str, at: int, value: Any) -> NoReturn:
-    position = op.params.index(name) + 1
-    raise TypeError(f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {_kind(value)}")
-
-
-def _kind(value: Any) -> str:
-    """A type as C spells it: NumPy's carry the package's name."""
-    kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    fault = blame(op.name, params_of(getattr(op, "base", op).forward, 1), {name: value})
+    if fault is None:
+        position = op.params.index(name) + 1
+        text = f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {kind_of(value)}"
+        raise TypeError(text)
+    raise fault
 
 
 _ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -171,9 +215,10 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     op.family.check_out(op, result, out, inputs)
-    if op.exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
+    exact = op.exact(inputs) if callable(op.exact) else op.exact
+    if exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
         names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype)}
-        raise RuntimeError(op.exact.format(out=out.dtype.title, result=result.dtype.title, **names))
+        raise RuntimeError(exact.format(out=out.dtype.title, result=result.dtype.title, **names))
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
@@ -182,10 +227,19 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         out._resize_output(result.shape)
     elif op.family.diagonal:
         check_partial_overlap(out.raw, inputs)
+    elif op.family.name == "indexing":
+        refuse_overlap(out.raw)
+        _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
     out.copy_(result)
     if out.store is not None:
         out.store.op = f"{op.name} with out="
     return out
+
+
+def _refuse_sharing(target: Any, inputs: tuple[Any, ...]) -> None:
+    """Elements are picked one by one while others are written: out= may not lie where an input lies."""
+    if any(isinstance(t, Tensor) and memory.overlaps(target, t.raw) for t in inputs):
+        raise RuntimeError(_SHARED)
 
 
 def _is_strict(result: Any, inputs: tuple[Any, ...]) -> bool:
@@ -272,10 +326,13 @@ def check_partial_overlap(target: Any, inputs: tuple[Any, ...]) -> None:
     """Refuse to write over an input, unless it is read where it is written."""
     for t in inputs:
         if isinstance(t, Tensor) and memory.partly_overlap(target, t.raw):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                "memory location. Please clone() the tensor before performing the operation."
-            )
+            raise RuntimeError(_SHARED)
+
+
+_SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
 
 
 _KEEPS_DTYPE = frozenset(("same", "float", "integer", "native"))  # the result has the dtype the op computes in

@@ -50,17 +50,19 @@ def _is_sparse(t: Any) -> bool:
 
 
 def on_sparse(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], into: Any = None) -> Any:
-    """The array an op makes where some inputs are sparse: by its declaration, else by its formula as far as that goes.
+    """The array an op makes where some inputs are sparse: what it declares, or element by element.
 
-    A function of one element works on those that are written down. `into`: an array that takes the result, if the op
-    can write less than all of it; else it is ignored.
+    A function of one element works on those that are written down; the formula of several runs as far as it goes.
+    `into`: an array that takes the result, if the op can write less than all of it; else it is ignored.
     """
+    run = op.family.compute
     try:
         if op.sparse is not None:
             return op.sparse(op, inputs, params, into)
-        if len(op.inputs) > 1 or not op.family.diagonal:
-            return op.family.compute(cpu, op, inputs, params)
-        run = op.family.compute
+        if not op.family.diagonal or op.outs is not None:
+            raise Unsupported(op.name)
+        if len(op.inputs) > 1:
+            return run(cpu, op, inputs, params)
         return each(op.name, inputs[0].raw, lambda values: run(cpu, op, (fresh(values),), params), op.linear)
     except Unsupported:
         raise Unsupported(op.name) from None

@@ -82,7 +82,7 @@ def push_outputs(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: 
     with swapped(forward_grad=False):
         tangents = pushed(op, inputs, params, outs)
         # one tangent for two values: the first in-place change of either would change both
-        tangents = [t.clone() if t is not None and any(t is g for g in given) else t for t in tangents]  # type: ignore[attr-defined]
+        tangents = [t.clone() if t is not None and any(t is g for g in given) else t for t in tangents]
     for t, tangent in zip(outs, tangents):
         if tangent is not None and (t.dtype.is_floating_point or t.dtype.is_complex):
             set_tangent(t, tangent, level)
@@ -107,7 +107,7 @@ def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[T
             if not op.variadic and op.pulls[op.inputs[at]].refuses:
                 refuse(op.name)
             for i, term in enumerate(_push_one(op, at, t, primals, params, outs)):
-                total[i] = term if total[i] is None else total[i] if term is None else total[i] + term  # type: ignore[operator]
+                total[i] = term if total[i] is None else total[i] if term is None else total[i] + term
     return total
 
 
@@ -204,7 +204,7 @@ def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], ta
         if held is None and target.viewed is not None:
             held = _given_to_base(target, tangent, level)
         if held is not None:
-            held.copy_(tangent)  # type: ignore[attr-defined]
+            held.copy_(tangent)
             return
     set_tangent(target, tangent, level, version_of(target))
 
@@ -215,7 +215,7 @@ def _given_to_base(target: Tensor, tangent: Tensor, level: int) -> Tensor:
     base: Tensor = v.base
     whole = tangent_of(base)
     if whole is None:
-        whole = tangent.new_zeros(base.shape, dtype=base.dtype)  # type: ignore[attr-defined]
+        whole = tangent.new_zeros(base.shape, dtype=base.dtype)
         set_tangent(base, whole, level, version_of(base))
     part: Tensor = replay(chain_of(v, target), whole)
     set_tangent(target, part, level)

@@ -134,7 +134,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         forward.set_tangent(wrapped, inner.wrap(inner.lower(tangent)), inner.depth)
         return wrapped
     with swapped(forward_grad=False):
-        dual: Tensor = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        dual: Tensor = tensor.view_as(tensor)
         fitting = tangent if _same_layout(tensor, tangent) else _laid_out(tensor, tangent)
     forward.set_tangent(dual, fitting, level)
     return dual
@@ -181,7 +181,7 @@ def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
     steps = [s // p.itemsize * under.itemsize if n > 1 else under.itemsize for s, n in zip(p.strides, p.shape)]
     backwards = min(steps, default=0) < 0  # elements before the first: NumPy's own layout will do
     out = fresh(np.empty_like(p, tangent.raw.dtype) if backwards else np.ndarray(p.shape, under.dtype, under, 0, steps))
-    return out.copy_(tangent)  # type: ignore[attr-defined,no-any-return]
+    return out.copy_(tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -198,4 +198,4 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         inner = _opened.levels[-1]
         return UnpackedDualTensor(inner.lower(tensor), None if tangent is None else inner.lower(tangent))
     with swapped(forward_grad=False):
-        return UnpackedDualTensor(tensor.view_as(tensor), tangent)  # type: ignore[attr-defined]
+        return UnpackedDualTensor(tensor.view_as(tensor), tangent)

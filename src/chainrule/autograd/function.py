@@ -69,6 +69,7 @@ class FunctionCtx:
     non_differentiable: tuple[Any, ...] = ()
     _materialize = True
     _materialize_non_diff_grads = True
+    _is_pure_view = False  # set by `forward`: the output looks at the input through view ops, which may be replayed
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `ctx.saved_tensors`. Call it once, with inputs
@@ -518,6 +519,11 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
             ctx.made = [(t.raw.shape, t.dtype)]
             t.edge, t.cut = ctx, None
             return [t]
+    if ctx._is_pure_view and (len(ctx.facts), len(given)) != (1, 1):
+        raise RuntimeError(
+            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to "
+            "support more."
+        )
     ctx.outputs = len(given)
     made: list[Any] = []
     ctx.made = made
@@ -541,7 +547,7 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
         outs[i] = seen[id(t)] if id(t) in seen else _with_history(ctx, i, t, id(t) in inputs, id(t) in dirty, carries)
         seen[id(t)] = outs[i]
         if outs[i].viewed is not None and id(t) not in dirty and grad:
-            outs[i].viewed.kind = ViewKind.FUNCTION
+            outs[i].viewed.kind = ViewKind.DEFAULT if ctx._is_pure_view else ViewKind.FUNCTION
         if carries:
             carriers.append(outs[i])
     if len(carriers) > 1:
@@ -595,7 +601,7 @@ def _with_history(ctx: Any, index: int, t: Tensor, is_input: bool, is_dirty: boo
 
 def _without_history(t: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
     if is_input and t.edge is not None:
-        found: Tensor = t.detach()  # type: ignore[attr-defined]
+        found: Tensor = t.detach()
         return found
     if is_input and not is_dirty:
         return _alias(t)
@@ -628,7 +634,7 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
 def _alias(t: Tensor) -> Tensor:
     """An input returned as it is becomes a view of itself: one tensor cannot have two histories."""
     if t.__class__ not in PLAIN:  # whatever the subclass makes of a view of itself
-        return t.view_as(t)  # type: ignore[attr-defined,no-any-return]
+        return t.view_as(t)
     same = REGISTRY["view"]
     out = t.rewrapped()
     link(out, t, (same, {same.params[1]: tuple(t.shape)}, tuple(t.shape)), ViewKind.NO_GRAD)
@@ -762,7 +768,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             result = fn(ctx, *args, **kwargs)
         finally:
             put(before)
-        wants = any(isinstance(a, Tensor) and a.requires_grad for a in args)  # type: ignore[attr-defined]
+        wants = any(isinstance(a, Tensor) and a.requires_grad for a in args)
         if not here().grad or not wants:
             return result
         outs = result if isinstance(result, tuple) else (result,)

@@ -225,7 +225,7 @@ def _scalar(func: Func, xs: Tensors, fn_name: str, strict: bool) -> tuple[Tensor
     _check_outputs(outs, strict)
     if outs_tuple or not isinstance(outs[0], Tensor):
         raise RuntimeError(f"The function given to {fn_name} should return a single Tensor")
-    if outs[0].numel() != 1:  # type: ignore[attr-defined]
+    if outs[0].numel() != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {fn_name} should contain a single element")
     slopes = _gradients(outs, xs, None, create_graph=True)
     _check_first(slopes, strict, _jacobian_constant)

@@ -68,13 +68,13 @@ def _differentiable(outputs: Any) -> tuple[Any, ...]:
 
 
 def _wants(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.requires_grad  # type: ignore[attr-defined]
+    return isinstance(x, Tensor) and x.requires_grad
 
 
 def _flat(t: Tensor) -> Any:
     """The elements, in double precision."""
     kind = np.complex128 if t.dtype.is_complex else np.float64
-    return np.asarray(t.detach().raw).astype(kind).reshape(-1)  # type: ignore[attr-defined]
+    return np.asarray(t.detach().raw).astype(kind).reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _pushed(check: _Check, at: int, tangent: Any) -> list[Any]:
         found = []
         for primal, t in pairs:
             if t is None:
-                found.append(np.zeros(primal.numel()))  # type: ignore[attr-defined]
+                found.append(np.zeros(primal.numel()))
                 continue
             if check.dtypes and t.dtype is not primal.dtype:
                 raise GradcheckError("Forward AD gradient has dtype mismatch.")
@@ -458,7 +458,7 @@ def _batched_forward(check: _Check, at: int) -> None:
 
     def push(tangent: Any) -> tuple[Any, ...]:
         with forward_ad.dual_level():
-            duals = [x.detach() if isinstance(x, Tensor) else x for x in check.inputs]  # type: ignore[attr-defined]
+            duals = [x.detach() if isinstance(x, Tensor) else x for x in check.inputs]
             duals[at] = forward_ad.make_dual(duals[at], tangent)
             pairs = [forward_ad.unpack_dual(o) for o in _as_tuple(check.func(*duals)) if o is not None]
             return tuple(call("zeros_like", p) if t is None else t for p, t in pairs)
@@ -666,7 +666,7 @@ def _cotangent_for(out: Any, strided: bool) -> Any:
     wide = (*shape[:-1], 2 * shape[-1]) if strided and shape else shape
     raw = rng.uniform(-1, 1, wide) + (1j * rng.uniform(-1, 1, wide) if dtype.is_complex else 0)
     raw = np.asarray(raw).astype(dtype.numpy)
-    return fresh(raw[..., ::2] if strided and shape else raw).requires_grad_()  # type: ignore[attr-defined]
+    return fresh(raw[..., ::2] if strided and shape else raw).requires_grad_()
 
 
 # --------------------------------------------------------------------------------- deprecated, kept for old programs

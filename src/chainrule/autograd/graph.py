@@ -143,7 +143,7 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hooks = _Together(tensors, fn) if mode == "all" else _First(fn)
-    return _MultiHandle(tuple(t.register_hook(hooks.at(i)) for i, t in enumerate(tensors)))  # type: ignore[attr-defined]
+    return _MultiHandle(tuple(t.register_hook(hooks.at(i)) for i, t in enumerate(tensors)))
 
 
 class _Together:
@@ -243,7 +243,7 @@ class _AllowMutationOnSavedContext:
             handle = self.tid_to_weakhandle.get(tid)
             if handle is not None and handle in self.original:
                 with swapped(grad=True, hooks=()):
-                    self.cloned[handle] = self.original.pop(handle).clone()  # type: ignore[attr-defined]
+                    self.cloned[handle] = self.original.pop(handle).clone()
 
 
 _mutable: list[_AllowMutationOnSavedContext] = []

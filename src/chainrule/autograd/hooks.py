@@ -117,7 +117,7 @@ def _all_checked(hook: Hook, results: Any, given: tuple[Any, ...]) -> tuple[Any,
 
 def _retain(t: Tensor, g: Tensor) -> None:
     extra = t.extra = t.extra or Extra()
-    extra.grad = g.clone() if extra.grad is None else extra.grad + g  # type: ignore[attr-defined,operator]
+    extra.grad = g.clone() if extra.grad is None else extra.grad + g
 
 
 def run_before(node: Node, g: Any) -> Any:

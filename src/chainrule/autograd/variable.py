@@ -24,7 +24,7 @@ class _VariableMeta(type):
         return isinstance(instance, Tensor)
 
     def __call__(cls, data: Tensor, requires_grad: bool = False) -> Any:
-        alias: Any = data.detach()  # type: ignore[attr-defined]
+        alias: Any = data.detach()
         return alias.requires_grad_() if requires_grad else alias
 
 

@@ -109,7 +109,7 @@ class _Tagged(dict[np.dtype[Any], np.dtype[Any]]):
     `is` before it takes a shortcut takes none."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        made = self[dtype] = np.dtype(dtype, metadata={"device": "meta"})  # type: ignore[call-overload]
+        made = self[dtype] = np.dtype(dtype, metadata={"device": "meta"})
         return made
 
 

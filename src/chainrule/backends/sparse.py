@@ -41,7 +41,7 @@ class _Tagged(dict[np.dtype[Any], np.dtype[Any]]):
     `is` before it takes a shortcut takes none."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        made = self[dtype] = np.dtype(dtype, metadata={"layout": "sparse"})  # type: ignore[call-overload]
+        made = self[dtype] = np.dtype(dtype, metadata={"layout": "sparse"})
         return made
 
 
@@ -60,7 +60,7 @@ class SparseArray(NDArrayOperatorsMixin):
 
     __slots__ = ("coalesced", "dtype", "indices", "shape", "values")
 
-    base, strides, flags = None, (), _Flags()
+    base, flags = None, _Flags()
 
     def __init__(self, indices: Any, values: Any, shape: tuple[int, ...], coalesced: bool | None = None) -> None:
         self.indices, self.values, self.shape = indices, values, tuple(shape)
@@ -122,7 +122,7 @@ class SparseArray(NDArrayOperatorsMixin):
 
     def fill(self, value: Any) -> None:
         """Forget all elements; no other value can be everywhere."""
-        if value != 0:
+        if np.any(value != 0):
             refuse("fill_")
         self.become(nothing(self.shape, self.sparse_dim, self.values))
 
@@ -160,9 +160,12 @@ class SparseArray(NDArrayOperatorsMixin):
         return SparseArray(unflattened(places, self), values, self.shape, True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if key is not Ellipsis or value.__class__ is not SparseArray:
+        if key is not Ellipsis:
             raise TypeError("Cannot assign to a sparse tensor")
-        self.become(value.copy())
+        if value.__class__ is SparseArray:
+            self.become(value.copy())
+        else:
+            self.fill(value)
 
     def __getitem__(self, key: Any) -> Any:
         refuse("index")

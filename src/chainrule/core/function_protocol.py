@@ -39,7 +39,7 @@ def convert(result: Any, cls: Any) -> Any:
     if cls is Tensor:
         return result
     if isinstance(result, Tensor):
-        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+        return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         parts = [convert(r, cls) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)

@@ -217,7 +217,7 @@ def _from_tensor(t: Tensor, found: list[DType]) -> Any:
         if t.dtype.category < 2:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         raise ValueError("only one element tensors can be converted to Python scalars")
-    return t.item()  # type: ignore[attr-defined]
+    return t.item()
 
 
 def _from_numpy(data: Any, found: list[DType], depth: int) -> Any:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from chainrule.core.ambient import LISTENING, here
+from chainrule.core.blame import blame_call
 from chainrule.core.function_protocol import override
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
-__all__ = ["PUBLIC", "alias", "asked", "composite", "method", "publish", "spell"]
+__all__ = ["PUBLIC", "alias", "asked", "attribute", "composite", "getter", "method", "publish", "spell"]
 
 PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstrk"}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _CALM: set[type] = {int, float, bool, str, type(None), complex}  # arguments that never override
 
@@ -42,15 +45,13 @@ def alias(fn: Any, *names: str, spelled: str | None = None) -> None:
             spell(name + "_", PUBLIC["m"][fn.op.name + "_"], "mf" if "F" in places else "m")
 
 
-def composite(
-    spelled: str = "fm", name: str | None = None, quick: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composite(spelled: str = "fm", name: str | None = None, quick: bool = False) -> Callable[[Function], Function]:
     """Declare a public function that is made of other ops: gradients, transforms and traces see only those.
 
     `quick` is for functions of one tensor, the first argument: only that one is asked whether it overrides.
     """
 
-    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(fn: Any) -> Any:
         title = name or fn.__name__.rstrip("_")
 
         def quickly(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -60,18 +61,30 @@ def composite(
                 done, result = asked(public, (input, *args), kwargs)
                 if done:
                     return result
-            return fn(input, *args, **kwargs)
+            try:
+                return fn(input, *args, **kwargs)
+            except Exception:
+                found = blame_call(title, fn, (input, *args), kwargs)
+                if found is None:
+                    raise
+                raise found from None
 
         def public(*args: Any, **kwargs: Any) -> Any:
             if LISTENING or any(a.__class__ not in PLAIN and a.__class__ not in _CALM for a in args):
                 done, result = asked(public, args, kwargs)
                 if done:
                     return result
-            return fn(*args, **kwargs)
+            try:
+                return fn(*args, **kwargs)
+            except Exception:
+                found = blame_call(title, fn, args, kwargs)
+                if found is None:
+                    raise
+                raise found from None
 
         public = functools.wraps(fn)(quickly if quick else public)
         public.__name__ = public.__qualname__ = title
-        public.public = public  # type: ignore[attr-defined]
+        public.public = public
         spell(title, public, spelled)
         return public
 
@@ -95,9 +108,25 @@ def _silent(value: Any) -> bool:
     return kind in PLAIN or kind in FOREIGN or not hasattr(kind, "__torch_function__")
 
 
-def method(fn: Callable[..., Any]) -> Callable[..., Any]:
+def method(fn: Function) -> Function:
     """Declare a method of Tensor that is no function: `@method def item(self): ...`."""
     spell(fn.__name__, fn, "m")
+    return fn
+
+
+def attribute(
+    name: str,
+    read: Callable[[Any], Any],
+    write: Callable[[Any, Any], None] | None = None,
+    delete: Callable[[Any], None] | None = None,
+) -> None:
+    """Declare a property of Tensor."""
+    setattr(Tensor, name, property(read, write, delete))
+
+
+def getter(fn: Function) -> Function:
+    """Declare a property of Tensor that can only be read: `@getter def itemsize(self): ...`."""
+    attribute(fn.__name__, fn)
     return fn
 
 

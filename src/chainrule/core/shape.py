@@ -16,8 +16,8 @@ from chainrule.core import layout
 __all__ = [
     "Shape", "Size", "broadcast_shapes", "channels_last_strides", "common_shape", "compute_view_strides",
     "contiguous_strides", "dense_strides", "expand_shape", "infer_size", "is_contiguous", "is_expandable_to",
-    "is_non_overlapping_and_dense", "make_size", "memory_order", "narrow_start", "normalize_dim", "normalize_dims",
-    "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
+    "is_non_overlapping_and_dense", "make_size", "memory_order", "met_strides", "narrow_start", "normalize_dim",
+    "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
     "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
 ]  # fmt: skip
 
@@ -401,16 +401,19 @@ def storage_extent(shape: Shape, strides: Shape) -> int:
 
 def dense_strides(shape: Shape, strides: Shape) -> Shape:
     """The steps of a dense copy that keeps the order of dimensions in memory: `preserve_format`."""
-    if is_non_overlapping_and_dense(shape, strides):
-        return strides
+    return strides if is_non_overlapping_and_dense(shape, strides) else met_strides(shape, strides)
+
+
+def met_strides(shape: Shape, *strides: Shape) -> Shape:
+    """The steps of the dense result of an op whose operands have these: the first that can tell decides the order."""
     steps, step = [0] * len(shape), 1
-    for dim in memory_order(shape, strides):
+    for dim in memory_order(shape, *strides):
         steps[dim] = step
         step *= shape[dim]
     return tuple(steps)
 
 
-def memory_order(shape: Shape, strides: Shape) -> list[int]:
+def memory_order(shape: Shape, *strides: Shape) -> list[int]:
     """Dimensions from the fastest to the slowest, later ones first among equals.
 
     Step 0 compares as equal to everything, which is no order to sort by: hence insertion, as PyTorch does it.
@@ -419,7 +422,7 @@ def memory_order(shape: Shape, strides: Shape) -> list[int]:
     for end in range(1, len(order)):
         at = end
         for before in range(end - 1, -1, -1):
-            verdict = _compare_steps(shape, strides, order[before], order[at])
+            verdict = next((v for s in strides if (v := _compare_steps(shape, s, order[before], order[at]))), 0)
             if verdict < 0:
                 break
             if verdict > 0:

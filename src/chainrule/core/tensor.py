@@ -7,7 +7,7 @@ tensor goes: None (it needs none), LEAF (to its own `.grad`), a node, or a `Port
 from __future__ import annotations
 
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,26 @@ from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size, make_size
 
-__all__ = ["CPU", "Cut", "Extra", "FOREIGN", "LEAF", "META", "PLAIN", "Port", "Store", "Tensor", "View", "fresh"]
+if TYPE_CHECKING:
+    from chainrule.core.methods import Methods
+else:
+    Methods = object  # what ops give Tensor is put on it when they are declared: ops.methods
+
+__all__ = [
+    "CPU",
+    "Cut",
+    "Extra",
+    "FOREIGN",
+    "LEAF",
+    "META",
+    "PLAIN",
+    "Port",
+    "Store",
+    "Tensor",
+    "TensorBase",
+    "View",
+    "fresh",
+]
 
 CPU, META = Device("cpu"), Device("meta")
 
@@ -24,7 +43,7 @@ CPU, META = Device("cpu"), Device("meta")
 class Store:
     """What tensors over the same memory share: how often it changed, and where it changed last."""
 
-    __slots__ = ("code", "lasti", "op", "version")
+    __slots__ = ("code", "kept", "lasti", "op", "version")
 
     def __init__(self) -> None:
         self.version = 0
@@ -101,7 +120,20 @@ class Extra:
         self.turned = 0  # the version at which an in-place view op (`t_`, `squeeze_`) last changed the geometry
 
 
-class Tensor:
+class TensorBase(Methods):
+    """What `Tensor` comes from: a name that programs ask `isinstance` with."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        raise RuntimeError("Cannot directly construct TensorBase; subclass it and then construct that")
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        if TensorBase in cls.__bases__ and cls.__module__ != __name__:
+            raise RuntimeError("Cannot subclass _TensorBase directly")
+
+
+class Tensor(TensorBase):
     """A multi-dimensional array of one dtype that can remember how it was computed."""
 
     __slots__ = ("__dict__", "__weakref__", "cut", "edge", "extra", "raw", "store", "viewed")
@@ -137,8 +169,8 @@ class Tensor:
         return fresh(self.raw)
 
 
-PLAIN: set[type] = {Tensor}  # classes whose instances the fast path may take as they are
-FOREIGN: set[type] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
+PLAIN: set[type[Tensor]] = {Tensor}  # classes whose instances the fast path may take as they are
+FOREIGN: set[type[Tensor]] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
 _new = object.__new__
 
 

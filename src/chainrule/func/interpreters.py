@@ -105,7 +105,7 @@ class Level:
 
     def lift(self, t: Any) -> Any:
         """An input as a tensor of this level."""
-        if not isinstance(t, Tensor) or (t.__class__ is Wrapped and t.level is self):  # type: ignore[attr-defined]
+        if not isinstance(t, Tensor) or (t.__class__ is Wrapped and t.level is self):
             return t
         return self.wrap(t)
 
@@ -404,7 +404,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor inside a transform's wrapper (all the way down, or one level), for a look while debugging."""
     if tensor.__class__ not in FOREIGN:
         return tensor
-    return debug_unwrap(tensor.raw) if recurse else tensor.raw  # type: ignore[no-any-return]
+    return debug_unwrap(tensor.raw) if recurse else tensor.raw
 
 
 api._NOT_BARE.update((Wrapped, Batched))

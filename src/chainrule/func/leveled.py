@@ -148,8 +148,8 @@ def _in_order(self: Batched, memory_format: Any = contiguous_format) -> bool:
     return shapes.is_contiguous(tuple(self.shape), _strides(self), contiguous_format)
 
 
-Batched.stride = _strides  # type: ignore[attr-defined]
-Batched.is_contiguous = _in_order  # type: ignore[attr-defined]
+Batched.stride = _strides
+Batched.is_contiguous = _in_order
 
 
 # -------------------------------------------------------------------------------------------- what has no one answer
@@ -182,9 +182,9 @@ for _name in ("__array__", "__dlpack__", "data_ptr", "numpy", "tolist"):
     setattr(Batched, _name, _refusing(RuntimeError, _POINTER))
 for _name in ("storage", "untyped_storage", "_typed_storage"):
     setattr(Batched, _name, _refusing(NotImplementedError, "Cannot access storage of BatchedTensorImpl"))
-Batched.item = _refusing(RuntimeError, _ITEM)  # type: ignore[attr-defined]
-Batched.__bool__ = _refusing(RuntimeError, _BRANCH)  # type: ignore[attr-defined]
-Batched.data = property(  # type: ignore[attr-defined]
+Batched.item = _refusing(RuntimeError, _ITEM)
+Batched.__bool__ = _refusing(RuntimeError, _BRANCH)
+Batched.data = property(
     _refusing(RuntimeError, "accessing `data` under vmap transform is not allowed"),
     _refusing(RuntimeError, "mutating directly with `.data` under vmap transform is not allowed."),
 )

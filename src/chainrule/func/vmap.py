@@ -78,7 +78,7 @@ def _inputs(func: Any, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any],
 def spread_dims(dims: Dims, tree: Any) -> list[Any] | None:
     """One entry of `dims` per leaf of `tree`; None if their structures do not match."""
     spec = tree_flatten(tree)[1]
-    return broadcast_to_and_flatten(dims, spec)  # type: ignore[arg-type]
+    return broadcast_to_and_flatten(dims, spec)
 
 
 def _checked_dim(func: Any, in_dims: Dims, x: Any, d: Any) -> Any:

@@ -46,15 +46,15 @@ class Parameter(Tensor, metaclass=_ByMark):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is not None and data.__class__ not in PLAIN:
             return _marked(data, requires_grad)
-        t = _alias(cls, data)  # type: ignore[arg-type]
-        t.requires_grad = requires_grad  # type: ignore[attr-defined]
+        t = _alias(cls, data)
+        t.requires_grad = requires_grad
         return t
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None: ...
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)  # type: ignore[attr-defined]
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
@@ -62,14 +62,14 @@ class Parameter(Tensor, metaclass=_ByMark):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         state = self.__dict__ or None
-        return _rebuilt, (type(self), self.raw, self.requires_grad, state)  # type: ignore[attr-defined]
+        return _rebuilt, (type(self), self.raw, self.requires_grad, state)
 
 
 def _marked(data: Any, requires_grad: bool) -> Any:
     """A parameter out of a tensor of the user's own class: the same class, marked."""
     if not isinstance(data, Tensor):
         raise TypeError(f"Parameter data must be a Tensor, not {type(data).__name__}")
-    t: Any = data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    t: Any = data.detach().requires_grad_(requires_grad)
     if type(t) is not type(data):
         raise RuntimeError(
             f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
@@ -97,7 +97,7 @@ class Buffer(Tensor, metaclass=_ByMark):
     __torch_function__: Any = classmethod(disabled)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        t: Any = _alias(Tensor, data) if data is None or data.__class__ in PLAIN else data.detach()  # type: ignore[arg-type]
+        t: Any = _alias(Tensor, data) if data is None or data.__class__ in PLAIN else data.detach()
         t.requires_grad = data is not None and data.requires_grad
         t.persistent, t._is_buffer = persistent, True
         return t

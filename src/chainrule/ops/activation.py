@@ -21,7 +21,7 @@ from chainrule.core.public import alias, composite, spell
 from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT
+from chainrule.ops.along import SAME_OUT, packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import clamp_max, kept, select
 from chainrule.ops.domains import Check, no_complex, not_for, unimplemented
@@ -187,7 +187,7 @@ softplus.vjp(input=_pull_softplus)
 )
 def logsigmoid(xp: Any, input: Array) -> Array:
     """log(sigmoid(x)), exact at both ends."""
-    return xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input)))
+    return packed(xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input))))
 
 
 logsigmoid.vjp(input=lambda g, input: g * sigmoid(-input))
@@ -306,7 +306,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.title} and {weight.dtype.title}")
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    count = weight.numel()  # type: ignore[attr-defined]
+    count = weight.numel()
     if count != 1 or weight.ndim:
         channels = 1 if input.ndim < 2 else input.shape[1]
         if input.ndim == 0 and count != 1:
@@ -349,7 +349,7 @@ def rrelu(
 
 def _slopes(input: Tensor, lower: float, upper: float) -> Tensor:
     """1 where positive, elsewhere a number drawn between the bounds, in the elements' order."""
-    noise: Tensor = call("ones_like", input.detach())  # type: ignore[attr-defined]
+    noise: Tensor = call("ones_like", input.detach())
     below = input.raw <= 0
     drawn = call("empty", int(below.sum()), dtype=float64).uniform_(lower, upper)
     noise.raw[below] = drawn.raw.astype(noise.raw.dtype)
@@ -495,7 +495,7 @@ def _log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dt
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """`softmax` of -x."""
     dim = _guessed("softmin", input.ndim) if dim is None else dim
-    return softmax.public(-input, dim, dtype)  # type: ignore[operator, no-any-return]
+    return softmax.public(-input, dim, dtype)  # type: ignore[no-any-return]
 
 
 # -------------------------------------------------------------------- torch.nn.functional, with `inplace` arguments
@@ -556,7 +556,7 @@ def _celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @composite(spelled="f", name="celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
-    return _celu(input, alpha)  # type: ignore[no-any-return]
+    return _celu(input, alpha)
 
 
 @composite(spelled="n", name="hardtanh")
@@ -605,10 +605,10 @@ for _name, _fn in {"celu_": celu, "threshold_": threshold}.items():
 @composite(spelled="fn", name="selu_")
 def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`."""
-    return selu(input, True)  # type: ignore[no-any-return]
+    return selu(input, True)
 
 
 @composite(spelled="fn", name="rrelu_")
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
     """In-place form of `rrelu`."""
-    return rrelu(input, lower, upper, training, True)  # type: ignore[no-any-return]
+    return rrelu(input, lower, upper, training, True)

@@ -20,7 +20,7 @@ from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
+    "axes_of", "count", "kept", "lined_up", "packed", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
     "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
@@ -35,7 +35,7 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(rank))
     if isinstance(dim, Tensor):
-        dim = dim.item()  # type: ignore[attr-defined]
+        dim = dim.item()
     try:
         axes = normalize_dims(dim, rank)
     except TypeError:
@@ -47,6 +47,11 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
 
 def rank_of(x: Any) -> int:
     return len(x.shape)
+
+
+def packed(r: Any) -> Any:
+    """What a fold leaves, in C order: NumPy keeps the order of the axes that remain, PyTorch does not."""
+    return r if r.ndim < 2 or r.flags.c_contiguous else np.ascontiguousarray(r)
 
 
 def count(shape: tuple[int, ...], dim: Any) -> int:

@@ -64,7 +64,7 @@ def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def times(x: Any, alpha: Any) -> Any:
     """An array times a Python number, in the array's dtype: integers wrap around."""
     if isinstance(alpha, Tensor):
-        alpha = alpha.item()  # type: ignore[attr-defined]
+        alpha = alpha.item()
     if not isinstance(x, (np.ndarray, np.generic)):
         return x * alpha
     if x.dtype.kind in "fc":

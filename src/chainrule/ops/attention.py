@@ -109,7 +109,7 @@ def _weights(query: Any, key: Any, attn_mask: Any, weights: Any, is_causal: bool
     """As kept, or computed again if the backward is to be differentiated."""
     if not isinstance(query, Tensor):
         return weights
-    return safe_softmax(_masked((query * scale) @ _turned(key), attn_mask, is_causal), -1)  # type: ignore[operator]
+    return safe_softmax(_masked((query * scale) @ _turned(key), attn_mask, is_causal), -1)
 
 
 def _score_slope(

@@ -115,7 +115,7 @@ nextafter.vjp(input=lambda g, input, other: kept(g, input != other), other=lambd
 
 
 def _precise(x: Any, wide: Any) -> Any:
-    return x.to(wide) if isinstance(x, Tensor) else x  # type: ignore[attr-defined]
+    return x.to(wide) if isinstance(x, Tensor) else x
 
 
 @composite(spelled="fm")

@@ -303,7 +303,7 @@ def _length_list(lengths: Any, name: str) -> Ints:
     if isinstance(lengths, Tensor):
         if lengths.dtype.is_floating_point:
             raise RuntimeError(f"{name} must be integral")
-        return tuple(int(n) for n in lengths.reshape(-1).tolist())  # type: ignore[attr-defined]
+        return tuple(int(n) for n in lengths.reshape(-1).tolist())
     return tuple(int(n) for n in lengths)
 
 

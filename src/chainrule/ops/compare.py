@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
 from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, c_name, finfo, iinfo, uint8, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
@@ -14,6 +15,7 @@ from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.domains import EXACT, both, no_complex, not_for
 
@@ -125,7 +127,7 @@ select.vjp(
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where the condition holds, else `other`; of a condition alone, where it holds, one tensor per axis."""
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+        return condition.nonzero(as_tuple=True)
     return select.public(condition, input, other, out=out)
 
 
@@ -175,6 +177,8 @@ def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if isinstance(value, Tensor):
         if value.ndim:
             _refuse_value(value.ndim)
+        if value.raw.__class__ is np.ndarray and value.dtype is not input.dtype:
+            refuse_overflow(value.raw.item(), input.dtype)
     else:
         refuse_overflow(value, input.dtype)
 
@@ -213,7 +217,7 @@ def masked_fill(xp: Any, input: Array, mask: Array, value: Array | Number) -> Ar
     """The tensor with `value` where the mask holds."""
     if getattr(value, "ndim", 0):
         _refuse_value(value.ndim)
-    return xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input)
+    return packed(xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input))
 
 
 masked_fill.vjp(input=lambda g, mask: kept(g, call("logical_not", mask)), value=lambda g, mask: kept(g, mask))
@@ -330,7 +334,7 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     ),
     node={"TTT": "ClampBackward0", "TTO": "ClampBackward0", "TOT": "ClampBackward0", "TNN": "ClampBackward1",
           "TNO": "ClampBackward1", "TON": "ClampBackward1"},
-    exact=EXACT, spelled="fmiF",
+    exact=lambda inputs: None if any(isinstance(t, Tensor) for t in inputs[1:]) else EXACT, spelled="fmiF",
 )  # fmt: skip
 def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Every element moved into [min, max]; if min > max, everything is max."""
@@ -436,7 +440,11 @@ def isneginf(xp: Any, input: Array) -> Array:
 @elementwise(promote="none", samples=samples(real, one), spelled="fm")
 def isreal(xp: Any, input: Array) -> Array:
     """Which elements have no imaginary part."""
-    return xp.imag(widened(input)) == 0 if input.dtype.kind in "cW" else xp.ones(input.shape, bool)  # W: complex32
+    if input.dtype.kind in "cW":  # W: complex32
+        return xp.imag(widened(input)) == 0
+    found = memory.room_like(input, np.bool_)
+    found[...] = True
+    return found
 
 
 def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:

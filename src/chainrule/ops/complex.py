@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
 from chainrule.core.dtype import OF_NUMPY, float16, float32, float64
 from chainrule.core.family import call, elementwise, view
 from chainrule.core.op import Array
-from chainrule.core.public import composite, spell
+from chainrule.core.public import attribute, composite, spell
 from chainrule.core.samples import real as any_real
 from chainrule.core.samples import samples
 from chainrule.core.tensor import Tensor
@@ -89,17 +90,17 @@ def _set_imag(t: Tensor, value: Any) -> None:
 
 
 def _assign(part: Tensor, value: Any) -> None:
-    part.copy_(value if isinstance(value, Tensor) else call("tensor", value, dtype=part.dtype))  # type: ignore[attr-defined]
+    part.copy_(value if isinstance(value, Tensor) else call("tensor", value, dtype=part.dtype))
 
 
-Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
+attribute("real", real, _set_real)
+attribute("imag", imag, _set_imag)
 
 
 def _joined(g: Any) -> Any:
     """A last axis of (real, imaginary) as complex numbers."""
     if isinstance(g, Tensor):
-        return view_as_complex(g.contiguous())  # type: ignore[attr-defined]
+        return view_as_complex(g.contiguous())
     g = np.ascontiguousarray(g)
     return g.view(OF_NUMPY[g.dtype].to_complex().numpy)[..., 0]
 
@@ -228,6 +229,12 @@ def imag_of(g: Any) -> Any:
 _PARTS_OUT = "Expected object of scalar type {result} but got scalar type {out} for argument 'out'"
 
 
+def _room(a: Any, b: Any) -> Any:
+    """An array of complex numbers to be made of two of real ones."""
+    dtype = OF_NUMPY[a.dtype].to_complex().numpy
+    return memory.room_like(a, dtype) if a.shape == b.shape else np.empty(np.broadcast_shapes(a.shape, b.shape), dtype)
+
+
 @elementwise(
     name="complex",
     promote="none",
@@ -239,7 +246,7 @@ _PARTS_OUT = "Expected object of scalar type {result} but got scalar type {out} 
 )
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
     """Complex numbers from real and imaginary parts."""
-    out = xp.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
+    out = _room(real, imag)
     parts(out)[0][...], parts(out)[1][...] = real, imag
     return out
 
@@ -249,12 +256,16 @@ spell("complex", _complex.public, "f")
 
 
 @elementwise(
-    promote="none", spelled="f", holomorphic=False, check=_same_parts("polar"), samples=samples(any_real, pairs),
+    promote="none",
+    spelled="f",
+    holomorphic=False,
+    check=_same_parts("polar"),
+    samples=samples(any_real, pairs),
     exact=_PARTS_OUT,
 )
 def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""
-    out = xp.empty(np.broadcast_shapes(abs.shape, angle.shape), OF_NUMPY[abs.dtype].to_complex().numpy)
+    out = _room(abs, angle)
     parts(out)[0][...], parts(out)[1][...] = abs * xp.cos(angle), abs * xp.sin(angle)
     return out
 

@@ -22,6 +22,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes, expand_shape, normalize_dim
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.along import SAME_OUT, rank_of, sum_dtype
+from chainrule.ops.compare import refuse_overflow
 from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
@@ -381,6 +382,8 @@ def _added(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * total, where beta 0 means that input does not count, even a NaN."""
     if total.dtype in NARROW:
         return _added(widened(input), widened(total), beta, alpha).astype(total.dtype)
+    if total.dtype.kind != "c":
+        beta, alpha = (f.real if isinstance(f, complex) else f for f in (beta, alpha))
     if total.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)
     total = times(total, alpha)
@@ -409,9 +412,12 @@ def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> An
     return run
 
 
-def _check_factors(dtype: Any, beta: Any, alpha: Any) -> None:
-    """The factors must fit the result's dtype."""
+def _check_factors(name: str, dtype: Any, beta: Any, alpha: Any) -> None:
+    """The factors must fit the result's dtype; all but `addr` cut what stands behind the point off."""
     for key, factor in (("beta", beta), ("alpha", alpha)):
+        if name != "addr":
+            refuse_overflow(factor, dtype)
+            continue
         if isinstance(factor, bool) and dtype.category:
             raise RuntimeError(f"Boolean {key} only supported for Boolean results.")
         if isinstance(factor, float) and dtype.category < 2:
@@ -613,7 +619,7 @@ def _public_sum(op_fn: Any) -> None:
             args = (*args, *_named_tensors(op_fn.op, args, named))
         (input, a, b), beta, alpha = _read_added(name, args, beta, alpha, True)
         if isinstance(input, Tensor):
-            _check_factors(input.dtype, beta, alpha)
+            _check_factors(name, input.dtype, beta, alpha)
         return in_place(input, a, b, beta=beta, alpha=alpha)
 
     added.__name__ = added.__qualname__ = name
@@ -637,7 +643,7 @@ def _settled(name: str, input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> tu
     if name == "addr":
         common = common_dtype((input, a, b))
         input, a, b = (t if t.dtype is common else call("to_dtype", t, dtype=common) for t in (input, a, b))
-    _check_factors(input.dtype, beta, alpha)
+    _check_factors(name, input.dtype, beta, alpha)
     return input, a, b
 
 
@@ -831,9 +837,9 @@ spell("linear", linear, "n")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1 @ weight[k] @ x2 + bias[k], for each output k."""
     _check_bilinear(input1, input2, weight, bias)
-    left = product(input1.reshape((-1, input1.shape[-1])), weight.permute(1, 0, 2).reshape((weight.shape[1], -1)))  # type: ignore[attr-defined]
+    left = product(input1.reshape((-1, input1.shape[-1])), weight.permute(1, 0, 2).reshape((weight.shape[1], -1)))
     parts = left.reshape((-1, weight.shape[0], weight.shape[2]))
-    out = matmul(parts, input2.reshape((-1, input2.shape[-1], 1)))  # type: ignore[attr-defined]
+    out = matmul(parts, input2.reshape((-1, input2.shape[-1], 1)))
     out = out.reshape((*input1.shape[:-1], weight.shape[0]))
     return out if bias is None else out + bias  # type: ignore[no-any-return]
 
@@ -884,18 +890,18 @@ def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Sums of products over the last axes."""
     if not input.ndim or not other.ndim:
-        return into("inner", input * other, out, (input, other))  # type: ignore[operator,no-any-return]
+        return into("inner", input * other, out, (input, other))
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
         )
-    return into("inner", tensordot(input, other, ([-1], [-1])), out, (input, other))  # type: ignore[no-any-return]
+    return into("inner", tensordot(input, other, ([-1], [-1])), out, (input, other))
 
 
 def _contracted_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     if isinstance(dims, Tensor):
-        dims = dims.tolist()  # type: ignore[attr-defined]
+        dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -952,8 +958,8 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product."""
     rank = max(input.ndim, other.ndim)
     a, b = ((1,) * (rank - x.ndim) + tuple(x.shape) for x in (input, other))
-    x = input.reshape([n for s in a for n in (s, 1)])  # type: ignore[attr-defined]
-    y = other.reshape([n for s in b for n in (1, s)])  # type: ignore[attr-defined]
+    x = input.reshape([n for s in a for n in (s, 1)])
+    y = other.reshape([n for s in b for n in (1, s)])
     result = unsafe_view(x * y, shape=tuple([n * m for n, m in zip(a, b)]))
     return into("kron", result, out, (input, other))  # type: ignore[no-any-return]
 
@@ -974,7 +980,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
         if m.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {m.ndim}, expected 2 instead.")
     result = given[0] if len(given) == 1 else in_best_order(list(given))
-    return into("chain_matmul", result, out, given)  # type: ignore[no-any-return]
+    return into("chain_matmul", result, out, given)
 
 
 def in_best_order(matrices: list[Any]) -> Any:

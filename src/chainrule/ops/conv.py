@@ -131,8 +131,15 @@ def _pull_input(
     g: Any, weight: Any, input_shape: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, groups: int
 ) -> Any:
     if transposed:
-        return convolution(g, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
+        whole = convolution(g, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
+        return _cropped(whole, input_shape)
     return _to_input(g, weight, input_shape, stride, padding, dilation, groups)
+
+
+def _cropped(x: Any, shape: Ints) -> Any:
+    """Without what an output_padding of a whole stride (which a wide dilation allows) has added behind the end."""
+    extents = tuple(shape[2:])
+    return x if tuple(shape_of(x)[2:]) == extents else x[(slice(None), slice(None), *map(slice, extents))]
 
 
 def _pull_weight(
@@ -174,8 +181,8 @@ def convolution_weight(
 
 
 convolution_weight.vjp(
-    output=lambda g, input, stride, padding, dilation, groups: convolution(
-        input, g, None, stride, padding, dilation, False, (0,) * len(stride), groups
+    output=lambda g, input, output_shape, stride, padding, dilation, groups: _cropped(
+        convolution(input, g, None, stride, padding, dilation, False, (0,) * len(stride), groups), output_shape
     ),
     input=lambda g, output, input_shape, stride, padding, dilation, groups: _to_input(
         output, g, input_shape, stride, padding, dilation, groups
@@ -213,6 +220,8 @@ def _tensors(name: str, input: Any, weight: Any, rank: int) -> bool:
             raise TypeError(
                 f"{name}(): argument '{what}' (position {at + 1}) must be Tensor, not {type(value).__name__}"
             )
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if input.ndim == rank + 2:
         return False
     if input.ndim != rank + 1:
@@ -226,7 +235,7 @@ def _tensors(name: str, input: Any, weight: Any, rank: int) -> bool:
 def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     if _tensors(f"conv{rank}d", input, weight, rank):
         return _conv(rank, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    rank = max(1, weight.ndim - 2)
+    rank = weight.ndim - 2
     stride, dilation = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     if isinstance(padding, str):
         input, padding = _worded_padding(input, weight, padding, stride, dilation)
@@ -367,4 +376,4 @@ def conv_transpose3d(
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """`conv1d` of (length, batch, channels) with (kernel, channels, out)."""
     out = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
-    return out.permute(2, 0, 1)  # type: ignore[no-any-return]
+    return out.permute(2, 0, 1)

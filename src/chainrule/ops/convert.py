@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn
 
+from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import is_sparse
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
@@ -30,7 +31,8 @@ def _cast(input: Any, dtype: DType) -> Any:
         if dtype.category >= dtypes.FLOAT:
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8)
         input = dtypes.widened(input).real
-    return dtypes.cast_array(input, dtype)
+    found = dtypes.cast_array(input, dtype)
+    return found if 0 not in input.strides else memory.ordered_as(found, input)
 
 
 @elementwise(
@@ -82,7 +84,7 @@ def converted(
 
 
 def _in_order(t: Tensor, memory_format: Any) -> bool:
-    return tuple(t.stride()) == tuple(strides_for(tuple(t.shape), memory_format))  # type: ignore[attr-defined]
+    return tuple(t.stride()) == tuple(strides_for(tuple(t.shape), memory_format))
 
 
 _FORMS = "got ({}), but expected one of:\n * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"  # fmt: skip  # noqa: E501

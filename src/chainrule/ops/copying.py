@@ -62,4 +62,4 @@ def contiguous(self: Tensor, memory_format: Any = CONTIGUOUS) -> Tensor:
     """The tensor itself if its elements follow one another in memory, else a copy where they do."""
     if memory_format is PRESERVE:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    return self if self.is_contiguous(memory_format=memory_format) else clone(self, memory_format=memory_format)  # type: ignore[attr-defined]
+    return self if self.is_contiguous(memory_format=memory_format) else clone(self, memory_format=memory_format)

@@ -37,6 +37,8 @@ from chainrule.core.public import spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
+from chainrule.ops.exchange import tensor_over
+from chainrule.ops.typed_storage import is_storage
 
 __all__ = [
     "allocate", "creation", "dtype_from", "filled", "made", "made_of", "place", "read_size", "tensor", "write_to",
@@ -90,8 +92,8 @@ def _check_out(
     if dtype is not None and dtype is not out.dtype:
         want = dtype_from(dtype, name)
         raise RuntimeError(f"dtype {want.title} does not match dtype of out parameter ({out.dtype.title})")
-    if layout is not None and layout is not out.layout:  # type: ignore[attr-defined]
-        have: Any = out.layout  # type: ignore[attr-defined]
+    if layout is not None and layout is not out.layout:
+        have: Any = out.layout
         raise RuntimeError(f"layout {_title(layout)} does not match layout of out parameter ({_title(have)})")
     if device is not None and place(device) is not out.device:
         raise RuntimeError(
@@ -139,13 +141,22 @@ def _cut_before(data: Any, raw: Any) -> Cut | None:
     return returns(raw) if EXITS and raw.__class__ is np.ndarray else None
 
 
+_COMMON = frozenset((list, tuple, int, float, bool, complex, np.ndarray))
+
+
+def over_storage(data: Any, dtype: DType | None, requires_grad: bool = False) -> Tensor:
+    """A flat tensor over the memory of a storage."""
+    t = tensor_over(data, dtype, "Expected a Storage of type {} or an UntypedStorage, but got {}")
+    return t.requires_grad_() if requires_grad else t
+
+
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
 
 def dtype_from(given: Any, name: str) -> DType:
     """What an argument `dtype=...` means."""
     if given.__class__ is DType:
-        return given  # type: ignore[no-any-return]
+        return given
     found = _PYTHON_TYPES.get(given) if isinstance(given, type) else None
     if found is None:
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}")
@@ -282,8 +293,8 @@ def write_to(out: Any, raw: Any, name: str, dtype: Any = None) -> Tensor:
     if dtype is not None and out.dtype is not dtype:
         raise RuntimeError(f"dtype {dtype.title} does not match dtype of out parameter ({out.dtype.title})")
     if tuple(out.shape) != raw.shape:
-        out._resize_output(raw.shape)  # type: ignore[attr-defined]
-    out.copy_(made(raw))  # type: ignore[attr-defined]
+        out._resize_output(raw.shape)
+    out.copy_(made(raw))
     return out
 
 
@@ -300,6 +311,8 @@ def tensor(
         raw = np.array(data, F32)
     elif isinstance(data, Tensor):
         return _copy_constructed(data, None, None, requires_grad)
+    elif data.__class__ not in _COMMON and is_storage(data):
+        return over_storage(data, None, requires_grad)
     else:
         raw = array_of(data, None)
     t: Tensor = _new(Tensor)
@@ -331,6 +344,9 @@ def _tensor_with(data: Any, dtype: Any, device: Any, requires_grad: bool, pin_me
     kind = None if dtype is None else dtype_from(dtype, "tensor")
     if isinstance(data, Tensor):
         return _copy_constructed(data, kind, device, requires_grad)
+    if data.__class__ not in _COMMON and is_storage(data):
+        t = over_storage(data, kind, requires_grad)
+        return t if place(device) is CPU else t.to(place(device))
     raw = array_of(data, kind)
     return made_of(data, raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 
@@ -342,11 +358,11 @@ def _copy_constructed(data: Tensor, dtype: DType | None, device: Any, requires_g
         UserWarning,
         stacklevel=3 if dtype is None and device is None else 4,
     )
-    copy: Tensor = data.detach().clone()  # type: ignore[attr-defined]
+    copy: Tensor = data.detach().clone()
     copy.cut = cut_of(data, "copy")
     if dtype is not None or device is not None:
-        copy = copy.to(dtype=dtype or data.dtype, device=place(device) if device is not None else data.device)  # type: ignore[attr-defined]
-    return copy.requires_grad_() if requires_grad else copy  # type: ignore[attr-defined, no-any-return]
+        copy = copy.to(dtype=dtype or data.dtype, device=place(device) if device is not None else data.device)
+    return copy.requires_grad_() if requires_grad else copy
 
 
 @creation()
@@ -367,6 +383,8 @@ def _as_tensor(data: Any, dtype: DType | None, device: Any, copy: bool | None) -
 
 
 def _tensor_with_no_modes(data: Any, dtype: DType | None, device: Any) -> Tensor:
+    if data.__class__ not in _COMMON and is_storage(data):
+        return over_storage(data, dtype)
     raw = array_of(data, dtype)
     return made_of(data, raw if place(device) is CPU else meta.empty(raw.shape, raw.dtype))
 
@@ -377,7 +395,7 @@ def _converted(t: Tensor, dtype: DType | None, device: Any, copy: bool) -> Tenso
     if not (to_dtype or to_device or copy):
         return t
     where = t.device if device is None else place(device)
-    return t.to(dtype=dtype or t.dtype, device=where, copy=copy)  # type: ignore[attr-defined, no-any-return]
+    return t.to(dtype=dtype or t.dtype, device=where, copy=copy)
 
 
 def shared(array: Any) -> Any:
@@ -426,14 +444,14 @@ def asarray(
         _require_alias(source, kind, device)
     t = _as_tensor(source, kind, device, copy)
     if not isinstance(source, Tensor):
-        return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+        return t.requires_grad_() if requires_grad else t
     return _as_asked(t, source, requires_grad)
 
 
 def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
     """A tensor out of a tensor: attached as its source is, unless the caller says otherwise."""
     if requires_grad is None:
-        if source.requires_grad:  # type: ignore[attr-defined]
+        if source.requires_grad:
             warnings.warn(
                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad "
                 "explicitly to silence this warning.",
@@ -442,8 +460,8 @@ def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
             )
         return t
     if not requires_grad:
-        return t.detach() if t.requires_grad else t  # type: ignore[attr-defined, no-any-return]
-    return t if t.requires_grad else t.requires_grad_()  # type: ignore[attr-defined, no-any-return]
+        return t.detach() if t.requires_grad else t
+    return t if t.requires_grad else t.requires_grad_()
 
 
 def _array_like(obj: Any, dtype: DType | None) -> Any:
@@ -549,7 +567,7 @@ def scalar_tensor(
     return full.__wrapped__(
         (), s, dtype=dtype or settings.default_dtype, layout=layout, device=device, requires_grad=requires_grad,
         pin_memory=pin_memory,
-    )  # type: ignore[no-any-return]  # fmt: skip
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- constants
@@ -592,12 +610,12 @@ def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
 
     def public(*args: Any, **options: Any) -> Tensor:
         if LISTENING or options or settings.default_device is not CPU or not args:
-            return careful(*args, **options)  # type: ignore[no-any-return]
+            return careful(*args, **options)
         first = args[0]
         try:
             raw = make(first if first.__class__ in _SHAPES else args, settings.default_dtype.numpy)
         except (TypeError, ValueError, MemoryError):
-            return careful(*args)  # type: ignore[no-any-return]
+            return careful(*args)
         t: Tensor = _new(Tensor)
         t.raw = raw
         t.edge = t.store = t.viewed = t.extra = t.cut = None
@@ -716,7 +734,7 @@ def _fill_value(value: Any, name: str) -> Any:
     if isinstance(value, Tensor):
         if value.ndim:
             raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor")
-        return value.item()  # type: ignore[attr-defined]
+        return value.item()
     if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
     return value.item() if isinstance(value, np.generic) else value
@@ -747,7 +765,7 @@ def eye(
 def _number(x: Any, name: str) -> Any:
     """An end point: a Python number, or a 0-d tensor as one."""
     if isinstance(x, Tensor):
-        return x.item()  # type: ignore[attr-defined]
+        return x.item()
     if isinstance(x, np.generic):
         return x.item()
     if not isinstance(x, (bool, int, float, complex)):
@@ -765,7 +783,7 @@ def _deliver(name: str, raw: Any, kind: DType, out: Any, given: Any, device: Any
 
 
 def _resized_for(name: str, out: Tensor, count: int) -> None:
-    if name == "arange" and out.numel():  # type: ignore[attr-defined]
+    if name == "arange" and out.numel():
         warnings.warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out.shape.numel()} which does "
             f"not match the computed number of elements {count}. Note that this may occur as a result of rounding "
@@ -773,7 +791,7 @@ def _resized_for(name: str, out: Tensor, count: int) -> None:
             UserWarning,
             stacklevel=5,
         )
-    out.resize_((count,))  # type: ignore[attr-defined]
+    out.resize_((count,))
 
 
 @creation()
@@ -999,7 +1017,7 @@ def _alike(
 ) -> Tensor:  # fmt: skip
     """The common end of the `*_like` functions."""
     name = op_fn.__name__
-    if layout is not None and isinstance(input, Tensor) and layout is not input.layout:  # type: ignore[attr-defined]
+    if layout is not None and isinstance(input, Tensor) and layout is not input.layout:
         kind = input.dtype if dtype is None else dtype
         return filled(name, tuple(input.shape), fill, kind, device, layout, requires_grad, pin_memory)
     if not isinstance(input, Tensor):
@@ -1014,7 +1032,7 @@ def _alike(
         return made(like_array(input.raw, fill, kind, where, memory_format), requires_grad)
     t: Tensor = op_fn.public(input, **more, dtype=kind, device=where, memory_format=memory_format)
     t.cut = None
-    return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    return t.requires_grad_() if requires_grad else t
 
 
 _patterns: list[tuple[Any, ...]] = [((2, 3),), ((),)]
@@ -1106,7 +1124,7 @@ def _renewed(
         return made(new_array(self.raw, size, fill, kind, where), requires_grad)
     t: Tensor = _new_filled.public(self, size=size, fill=fill, dtype=kind, device=where)
     t.cut = None
-    return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    return t.requires_grad_() if requires_grad else t
 
 
 def _renewing(name: str, fill: Any, doc: str) -> Any:
@@ -1166,9 +1184,11 @@ def new_tensor(
             UserWarning,
             stacklevel=3,
         )
-        copy = data.detach().clone().to(dtype=kind, device=where)  # type: ignore[attr-defined]
+        copy = data.detach().clone().to(dtype=kind, device=where)
         copy.cut = cut_of(data, "copy")
-        return copy.requires_grad_() if requires_grad else copy  # type: ignore[no-any-return]
+        return copy.requires_grad_() if requires_grad else copy
+    if data.__class__ not in _COMMON and is_storage(data):
+        return over_storage(data, kind, requires_grad)
     raw = array_of(data, kind)
     return made_of(data, raw if where is CPU else meta.empty(raw.shape, raw.dtype), requires_grad)
 

@@ -148,7 +148,7 @@ def _pull_pdist(g: Any, input: Any, out: Any, p: float) -> Any:
     n, m = shape_of(input)
     if isinstance(input, Tensor):
         i, j = (names.from_numpy(k) for k in _upper(n))
-        pulled = _towards(input[i] - input[j], out, g, p)  # type: ignore[index]
+        pulled = _towards(input[i] - input[j], out, g, p)
         zeros = names.zeros((n, m), dtype=pulled.dtype)
         return zeros.index_add(0, i, pulled).index_add(0, j, -pulled)
     i, j = _upper(n)

@@ -43,10 +43,10 @@ def _dropped(input: Tensor, p: float, train: bool, features: bool, inplace: bool
     if p == 0 or not train or 0 in input.shape:
         return input
     if p == 1:
-        noise = input.new_zeros(())  # type: ignore[attr-defined]
+        noise = input.new_zeros(())
     else:
         noise = _noise(input, p, "dropout_noise", features)
-    return input.mul_(noise) if inplace else input * noise  # type: ignore[attr-defined, operator, no-any-return]
+    return input.mul_(noise) if inplace else input * noise
 
 
 def _alpha_dropped(input: Tensor, p: float, train: bool, features: bool, inplace: bool) -> Tensor:
@@ -54,12 +54,12 @@ def _alpha_dropped(input: Tensor, p: float, train: bool, features: bool, inplace
     if p == 0 or not train or 0 in input.shape:
         return input
     if p == 1:
-        return input.mul_(input.new_zeros(())) if inplace else input * input.new_zeros(())  # type: ignore[attr-defined, operator, no-any-return]
+        return input.mul_(input.new_zeros(())) if inplace else input * input.new_zeros(())
     noise = _noise(input, 1 - p, "bernoulli", features)
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    shift = (noise + -1) * (_ALPHA * a) + _ALPHA * a * p  # type: ignore[operator]
-    noise = noise * a  # type: ignore[operator]
-    return input.mul_(noise).add_(shift) if inplace else input * noise + shift  # type: ignore[attr-defined, operator, no-any-return]
+    shift = (noise + -1) * (_ALPHA * a) + _ALPHA * a * p
+    noise = noise * a
+    return input.mul_(noise).add_(shift) if inplace else input * noise + shift
 
 
 # ------------------------------------------------------------------------------------------------ torch.dropout, ...
@@ -90,12 +90,12 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     """Dropout, and the mask of what was kept."""
     _check(p)
     if train is False or 0 in input.shape:
-        return input.clone(), input.new_ones(input.shape).bool()  # type: ignore[attr-defined]
+        return input.clone(), input.new_ones(input.shape).bool()
     if p == 1:
-        zeros = input.new_zeros(input.shape)  # type: ignore[attr-defined]
-        return input * zeros, zeros.bool()  # type: ignore[operator]
+        zeros = input.new_zeros(input.shape)
+        return input * zeros, zeros.bool()
     kept = _noise(input, 1 - p, "bernoulli", False)
-    return input * kept * (1.0 / (1 - p)), kept.bool()  # type: ignore[operator, attr-defined]
+    return input * kept * (1.0 / (1 - p)), kept.bool()
 
 
 # ------------------------------------------------------------------------------------------- nn.functional.dropout, ...
@@ -181,6 +181,6 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def _by_channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched: int) -> Tensor:
     if input.ndim != unbatched:
         return _dropped(input, p, training, True, inplace)
-    whole = input.unsqueeze_(0) if inplace else input.unsqueeze(0)  # type: ignore[attr-defined]
+    whole = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
     whole = _dropped(whole, p, training, True, inplace)
-    return whole.squeeze_(0) if inplace else whole.squeeze(0)  # type: ignore[attr-defined, no-any-return]
+    return whole.squeeze_(0) if inplace else whole.squeeze(0)

@@ -88,7 +88,9 @@ def embedding_again(xp: Any, input: Array, indices: Array, *, padding: int, by_f
     return xp.scatter.embedding_weight_adjoint(input, indices, None if padding < 0 else padding, by_freq)
 
 
-def _table_pull(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_shape: Any) -> Any:
+def _table_pull(
+    g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_shape: Any
+) -> Any:
     if sparse:
         return _rows_named(g, indices, padding_idx, scale_grad_by_freq, tuple(weight_shape))
     return embedding_sum(g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq)
@@ -139,7 +141,7 @@ def _embedding(
     """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
-        embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # type: ignore[attr-defined]
+        embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return embedding_op.public(weight, input, padding, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
 
 
@@ -158,17 +160,17 @@ def embedding_bag(
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     padding = _padding(padding_idx, weight.shape[0]) if padding_idx is not None else -1
     if max_norm is not None:
-        embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # type: ignore[attr-defined]
+        embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     flat, bag, bags = _bags(input, offsets, include_last_offset)
     if padding >= 0:
         kept = fresh(np.flatnonzero(flat.raw != padding))
         flat, bag = (index_select.public(t, 0, kept) for t in (flat, bag))
         per_sample_weights = (
             None if per_sample_weights is None else index_select.public(per_sample_weights.reshape(-1), 0, kept)
-        )  # type: ignore[attr-defined]
+        )
     rows = embedding_op.public(weight, flat, -1, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1).unsqueeze(-1)  # type: ignore[attr-defined]
+        rows = rows * per_sample_weights.reshape(-1).unsqueeze(-1)
     return _folded(rows, bag, bags, mode)
 
 
@@ -204,7 +206,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Te
     """The numbers in a row, the bag of each, and how many bags there are."""
     if input.ndim == 2:
         count, length = input.shape
-        return input.reshape(-1), fresh(np.repeat(np.arange(count), length)), count  # type: ignore[attr-defined]
+        return input.reshape(-1), fresh(np.repeat(np.arange(count), length)), count
     assert offsets is not None
     starts = offsets.raw[:-1] if include_last else offsets.raw
     if starts.size and starts[0] != 0:
@@ -223,19 +225,19 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Te
 
 
 def _folded(rows: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
-    zeros = rows.new_zeros((bags, rows.shape[1]))  # type: ignore[attr-defined]
+    zeros = rows.new_zeros((bags, rows.shape[1]))
     if mode == "max":
         return _maxima(rows, bag, bags)
     total: Tensor = zeros.index_add(0, bag, rows)
     if mode == "sum":
         return total
     count = np.maximum(np.bincount(bag.raw, minlength=bags), 1).astype(rows.raw.dtype)
-    return total / fresh(count[:, None])  # type: ignore[operator, no-any-return]
+    return total / fresh(count[:, None])
 
 
 def _maxima(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
     """The largest of each column in a bag, the first of equals; an empty bag has zeros."""
-    values, ids = rows.detach().raw, bag.raw  # type: ignore[attr-defined]
+    values, ids = rows.detach().raw, bag.raw
     width = rows.shape[1]
     best, at = np.full((bags, width), -np.inf, values.dtype), np.zeros((bags, width), np.int64)
     for row, b in enumerate(ids):
@@ -243,6 +245,6 @@ def _maxima(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
         best[b][better], at[b][better] = values[row][better], row
     filled = np.bincount(ids, minlength=bags) > 0
     if not len(ids):
-        return rows.new_zeros((bags, width))  # type: ignore[attr-defined, no-any-return]
+        return rows.new_zeros((bags, width))
     picked = gather.public(rows, 0, fresh(at))
     return picked * fresh(filled[:, None].astype(values.dtype))  # type: ignore[no-any-return]

@@ -16,16 +16,11 @@ from chainrule.autograd.views import refresh
 from chainrule.core.ambient import here
 from chainrule.core.dtype import FLOAT, c_name
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.public import method
+from chainrule.core.public import attribute, getter, method
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor
 
 __all__: list[str] = []
-
-
-def _property(fn: Any) -> Any:
-    setattr(Tensor, fn.__name__, property(fn))
-    return fn
 
 
 def _edge(t: Tensor) -> Any:
@@ -45,7 +40,7 @@ def _requires_grad(t: Tensor) -> bool:
 def _set_requires_grad(t: Tensor, value: bool) -> None:
     if not isinstance(value, bool):
         raise RuntimeError("requires_grad must be a bool")
-    if not t.is_leaf:  # type: ignore[attr-defined]
+    if not t.is_leaf:
         raise RuntimeError(
             "you can only change requires_grad flags of leaf variables."
             + ("" if value else " If you want to use a computed variable in a subgraph that doesn't require "
@@ -66,7 +61,7 @@ def _del_requires_grad(t: Tensor) -> None:
     raise RuntimeError("requires_grad must be a bool")
 
 
-Tensor.requires_grad = property(_requires_grad, _set_requires_grad, _del_requires_grad)  # type: ignore[attr-defined]
+attribute("requires_grad", _requires_grad, _set_requires_grad, _del_requires_grad)
 
 
 @method
@@ -74,27 +69,27 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Start (or stop) recording operations on this leaf."""
     if requires_grad and self.dtype.category < FLOAT:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if requires_grad and (_requires_grad(self) or not self.is_leaf):  # type: ignore[attr-defined]
+    if requires_grad and (_requires_grad(self) or not self.is_leaf):
         return self
-    self.requires_grad = requires_grad  # type: ignore[attr-defined]
+    self.requires_grad = requires_grad
     return self
 
 
-@_property
+@getter
 def is_leaf(self: Tensor) -> bool:
     """Was it made by the user, not by a recorded operation?"""
     edge = _edge(self)
     return edge is None or edge is LEAF or edge.__class__ is Sink
 
 
-@_property
+@getter
 def grad_fn(self: Tensor) -> Node | None:
     """The node that recorded this tensor's making; None for leaves."""
     edge = _edge(self)
     return None if edge is None or edge is LEAF or edge.__class__ is Sink else node_of(edge)
 
 
-@_property
+@getter
 def output_nr(self: Tensor) -> int:
     """Which output of its node this tensor is."""
     edge = _edge(self)
@@ -152,19 +147,19 @@ def _del_grad(t: Tensor) -> None:
     _set_grad(t, None)
 
 
-Tensor.grad = property(_grad, _set_grad, _del_grad)  # type: ignore[attr-defined]
+attribute("grad", _grad, _set_grad, _del_grad)
 
 
 def _grad_dtype(t: Tensor) -> DType | None:
     """The dtype that gradients of this leaf are brought to; None: whatever arrives."""
-    if not t.is_leaf:  # type: ignore[attr-defined]
+    if not t.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     found = t.extra.grad_dtype if t.extra is not None else None
     return None if found is ANY_DTYPE else found or t.dtype
 
 
 def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
-    if not t.is_leaf:  # type: ignore[attr-defined]
+    if not t.is_leaf:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     if dtype is not None and not isinstance(dtype, DType):
         raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}")
@@ -178,7 +173,7 @@ def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
     extra.grad_dtype = ANY_DTYPE if dtype is None else dtype
 
 
-Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[attr-defined]
+attribute("grad_dtype", _grad_dtype, _set_grad_dtype)
 
 
 def _set_backward_hooks(t: Tensor, hooks: Any) -> None:
@@ -198,10 +193,9 @@ def _refuses(text: str) -> Any:
     return delete
 
 
-Tensor._grad_fn = property(  # type: ignore[attr-defined]
-    lambda t: t.grad_fn, None, _refuses("Deletion of _grad_fn not allowed. Detach tensor instead!")
-)
-Tensor._backward_hooks = property(  # type: ignore[attr-defined]
+attribute("_grad_fn", lambda t: t.grad_fn, None, _refuses("Deletion of _grad_fn not allowed. Detach tensor instead!"))
+attribute(
+    "_backward_hooks",
     lambda t: t.extra.hooks if t.extra is not None else None,
     lambda t, hooks: _set_backward_hooks(t, hooks),
     _refuses("Deletion of _backwards_hooks not allowed!"),
@@ -231,7 +225,7 @@ def retain_grad(self: Tensor) -> None:
     hooks_of(node_of(edge)).retain[edge.index if edge.__class__ is Port else 0] = ref(self)
 
 
-@_property
+@getter
 def retains_grad(self: Tensor) -> bool:
     """Was `retain_grad` called on this non-leaf?"""
     return self.extra is not None and self.extra.retained
@@ -269,7 +263,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
     return add_hook(extra.post_hooks, hook)
 
 
-@_property
+@getter
 def _version(self: Tensor) -> int:
     if isinstance(self.store, InferenceStore):
         raise RuntimeError("Inference tensors do not track version counter.")

@@ -103,10 +103,10 @@ def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
 
 
 def _copy_sparse(target: Tensor, source: Tensor) -> None:
-    if target.layout is not source.layout:  # type: ignore[attr-defined]
+    if target.layout is not source.layout:
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
-            f"{target.type()} and src type = {source.type()}"  # type: ignore[attr-defined]
+            f"{target.type()} and src type = {source.type()}"
         )
     _check_shapes(target.raw.shape, source.raw.shape)
     target.raw.become(source.raw.copy().astype(target.raw.dtype))

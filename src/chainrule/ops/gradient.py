@@ -77,7 +77,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     if not isinstance(input, Tensor):
         raise TypeError(f"gradient(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(spacing, Tensor) and not spacing.ndim:
-        spacing = spacing.item()  # type: ignore[attr-defined]
+        spacing = spacing.item()
     if not isinstance(edge_order, int) or not isinstance(spacing, (*_NUMBERS, list, tuple, type(None))):
         _refuse(spacing, dim, edge_order)
     axes = _axes(input, dim)

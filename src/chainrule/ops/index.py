@@ -652,7 +652,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.title}")
     more = {} if out is None else {"out": out}
     if dim is None:
-        return gather.public(input.reshape(-1), 0, indices.reshape(-1), **more)  # type: ignore[attr-defined, no-any-return]
+        return gather.public(input.reshape(-1), 0, indices.reshape(-1), **more)  # type: ignore[no-any-return]
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
@@ -660,8 +660,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         )
     dim = normalize_dim(dim, input.ndim)
     shape = np.broadcast_shapes(_flat_at(input.shape, dim), _flat_at(indices.shape, dim))
-    x = input.expand(_set_at(shape, dim, input.shape[dim]))  # type: ignore[attr-defined]
-    return gather.public(x, dim, indices.expand(_set_at(shape, dim, indices.shape[dim])), **more)  # type: ignore[attr-defined, no-any-return]
+    x = input.expand(_set_at(shape, dim, input.shape[dim]))
+    return gather.public(x, dim, indices.expand(_set_at(shape, dim, indices.shape[dim])), **more)  # type: ignore[no-any-return]
 
 
 def _flat_at(shape: Any, dim: int) -> tuple[int, ...]:
@@ -689,7 +689,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Where the elements are not zero: one row per element, or (`as_tuple`) one vector per axis."""
     if not as_tuple:
         return nonzero_op.public(input) if out is None else nonzero_op.public(input, out=out)
-    x = input if input.ndim else input.unsqueeze(0)  # type: ignore[attr-defined]
+    x = input if input.ndim else input.unsqueeze(0)
     return nonzero_op.public(x).unbind(1)
 
 
@@ -706,15 +706,15 @@ def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
         raise RuntimeError("dimensions must larger than 1")
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    strides = self.stride()  # type: ignore[attr-defined]
-    columns, step, offset = min(self.shape), sum(strides), self.storage_offset()  # type: ignore[attr-defined]
-    self.as_strided((columns,), (step,), offset).fill_(fill_value)  # type: ignore[attr-defined]
+    strides = self.stride()
+    columns, step, offset = min(self.shape), sum(strides), self.storage_offset()
+    self.as_strided((columns,), (step,), offset).fill_(fill_value)
     if wrap and self.ndim == 2 and self.shape[0] > columns + 1:
         offset += strides[0] * (columns + 1)
         rows = self.shape[0] - columns - 1
         count = (rows * columns + columns) // (columns + 1)
         if count > 0:
-            self.as_strided((count,), (step,), offset).fill_(fill_value)  # type: ignore[attr-defined]
+            self.as_strided((count,), (step,), offset).fill_(fill_value)
     return self
 
 
@@ -726,7 +726,7 @@ def isin(
     tensors = [t for t in (elements, test_elements) if isinstance(t, Tensor)]
     if not tensors:
         raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
-    x, y = (t if isinstance(t, Tensor) else tensors[0].new_tensor(t) for t in (elements, test_elements))  # type: ignore[attr-defined]
+    x, y = (t if isinstance(t, Tensor) else tensors[0].new_tensor(t) for t in (elements, test_elements))
     found = isin_op.public(x, y, invert=invert)
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
 
@@ -747,16 +747,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     unseen = _is_batch(tensor) or tensor.device is META  # nobody can look at the numbers
     if num_classes == -1 or not unseen:
-        if not empty and tensor.min().item() < 0:  # type: ignore[attr-defined]
+        if not empty and tensor.min().item() < 0:
             raise RuntimeError("Class values must be non-negative.")
-        most = 0 if empty else int(tensor.max().item()) + 1  # type: ignore[attr-defined]
+        most = 0 if empty else int(tensor.max().item()) + 1
         if num_classes != -1 and (num_classes < 1 or most > num_classes):
             if num_classes < 1:
                 raise RuntimeError("num_classes should be positive")
             raise RuntimeError("Class values must be smaller than num_classes.")
         num_classes = most if num_classes == -1 else num_classes
-    zeros = tensor.new_zeros((*tensor.shape, num_classes))  # type: ignore[attr-defined]
-    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)  # type: ignore[attr-defined, no-any-return]
+    zeros = tensor.new_zeros((*tensor.shape, num_classes))
+    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)
 
 
 @composite("f")
@@ -773,7 +773,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else ()
-    return tuple((indices // int(step)) % int(n) for step, n in zip(steps, sizes))  # type: ignore[operator]
+    return tuple((indices // int(step)) % int(n) for step, n in zip(steps, sizes))
 
 
 def _is_batch(t: Tensor) -> bool:

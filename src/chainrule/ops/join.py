@@ -9,10 +9,11 @@ import numpy as np
 from chainrule.backends.cpu import memory
 from chainrule.core.dtype import can_cast
 from chainrule.core.family import Family, call, common_dtype, shape_of
+from chainrule.core.layout import channels_last, channels_last_3d
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
-from chainrule.core.shape import normalize_dim
+from chainrule.core.shape import is_contiguous, normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops.parts import AXES, slice_view, unbind
 
@@ -72,7 +73,8 @@ _same: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4),)]
 def cat(xp: Any, *tensors: Array, dim: int = 0) -> Array:
     """The tensors one after another along an axis they have. Vectors without elements count as nothing."""
     try:
-        return xp.concatenate(tensors, dim)
+        found = xp.concatenate(tensors, dim)
+        return found if found.flags.c_contiguous else _plain(found)
     except (ValueError, TypeError, IndexError):
         return _cat_legacy(xp, tensors, dim)
 
@@ -194,7 +196,7 @@ def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 @composite("f")
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Joined along the columns; a vector is a column."""
-    columns = [t if t.ndim > 1 else call("reshape", t, (t.numel(), 1)) for t in _at_least("column_stack", tensors)]  # type: ignore[attr-defined]
+    columns = [t if t.ndim > 1 else call("reshape", t, (t.numel(), 1)) for t in _at_least("column_stack", tensors)]
     return cat.public(columns, 1, out=out)  # type: ignore[no-any-return]
 
 

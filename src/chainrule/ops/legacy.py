@@ -22,7 +22,9 @@ from chainrule.core.public import PUBLIC, method, spell
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 from chainrule.ops.create import made, made_of, read_size
-from chainrule.ops.storage import TypedStorage
+from chainrule.ops.exchange import tensor_over
+from chainrule.ops.storages import StorageBase
+from chainrule.ops.typed_storage import TypedStorage
 
 __all__ = ["TypedTensor"]
 
@@ -62,7 +64,7 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
         _refuse(args, named)
     if not args:
         return made(np.empty(0, dtype.numpy))
-    if len(args) == 1 and (isinstance(args[0], (Tensor, TypedStorage)) or not _is_size(args[0])):
+    if len(args) == 1 and (isinstance(args[0], (Tensor, TypedStorage, StorageBase)) or not _is_size(args[0])):
         return _from_one(dtype, args[0], any_tensor)
     if not all(map(_is_size, args)):
         _refuse(args, named)
@@ -70,16 +72,16 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
 
 
 def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
-    if isinstance(data, TypedStorage):
-        if data.dtype is not dtype:
-            raise RuntimeError(f"expected a storage of {dtype.title}, but got one of {data.dtype.title}")
-        return made(np.empty(0, dtype.numpy)).set_(data)  # type: ignore[attr-defined, no-any-return]
+    if isinstance(data, (TypedStorage, StorageBase)):
+        return tensor_over(
+            data, dtype, "Expected a Storage of type {} or an UntypedStorage, but got type {} for argument 1 'storage'"
+        )
     if isinstance(data, Size):
         return made(uninitialised(tuple(data), dtype.numpy))
     if isinstance(data, Tensor):
         if data.dtype is not dtype and not any_tensor:
             raise TypeError(f"expected TensorOptions(dtype={dtype.name}) (got TensorOptions(dtype={data.dtype.name}))")
-        return data.as_subclass(Tensor)  # type: ignore[attr-defined, no-any-return]
+        return data.as_subclass(Tensor)  # type: ignore[no-any-return]
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if not hasattr(type(data), "__len__"):
@@ -93,7 +95,7 @@ def _new_tensor(cls: Any, *args: Any, **named: Any) -> Any:
     return t if cls is Tensor else retyped(t, cls)
 
 
-Tensor.__new__ = staticmethod(_new_tensor)  # type: ignore[method-assign, assignment]
+Tensor.__new__ = staticmethod(_new_tensor)  # type: ignore[method-assign]
 
 
 @method

@@ -21,7 +21,7 @@ from chainrule.core.samples import Drawn, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import return_type
-from chainrule.ops.along import SAME_OUT, rank_of
+from chainrule.ops.along import SAME_OUT, packed, rank_of
 from chainrule.ops.contract import conj, flipped, in_best_order, matmul, product
 from chainrule.ops.reduce import norm_pull, vector_norm
 from chainrule.ops.writing import into
@@ -66,7 +66,7 @@ def _triu(x: Any, k: int = 0) -> Any:
 
 def _real(x: Any) -> Any:
     if isinstance(x, Tensor):
-        return x.real if x.dtype.is_complex else x  # type: ignore[attr-defined]
+        return x.real if x.dtype.is_complex else x
     return x.real
 
 
@@ -76,7 +76,7 @@ def _imag_times_i(x: Any) -> Any:
 
 
 def _is_complex(x: Any) -> bool:
-    return x.dtype.is_complex if isinstance(x, Tensor) else x.dtype.kind == "c"  # type: ignore[no-any-return]
+    return x.dtype.is_complex if isinstance(x, Tensor) else x.dtype.kind == "c"
 
 
 def run(kernel: Any, *args: Any, **params: Any) -> Any:
@@ -201,7 +201,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 @composite()
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """Another name of `linalg.inv`."""
-    return inv(input, out=out)  # type: ignore[no-any-return]
+    return inv(input, out=out)
 
 
 @general(name="linalg_det", spelled="", vmap=whole_batch("linalg_det"), samples=samples(_regular, _squares))
@@ -459,7 +459,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
 @composite(name="cholesky")
 def _cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The older spelling of `linalg.cholesky`."""
-    return cholesky(input, upper=upper, out=out)  # type: ignore[no-any-return]
+    return cholesky(input, upper=upper, out=out)
 
 
 def _check_cholesky_solve(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -777,7 +777,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Tensor:
     for i in reversed(range(k)):
         v = _reflector(A, i)
         result = result - tau[..., i, None, None] * matmul(v, matmul(adjoint(v), result))
-    return into("linalg_householder_product", result, out, (A, tau))  # type: ignore[no-any-return]
+    return into("linalg_householder_product", result, out, (A, tau))
 
 
 def _reflector(A: Any, i: int) -> Any:
@@ -801,7 +801,7 @@ def _check_reflectors(name: str, A: Any, tau: Any) -> None:
 @composite()
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """Another name of `linalg.householder_product`."""
-    return householder_product(input, input2, out=out)  # type: ignore[no-any-return]
+    return householder_product(input, input2, out=out)
 
 
 @composite()
@@ -1017,7 +1017,7 @@ def pinv(
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Another name of `linalg.pinv`."""
-    return pinv(input, rcond)  # type: ignore[no-any-return]
+    return pinv(input, rcond)
 
 
 @general(
@@ -1059,7 +1059,7 @@ def matrix_rank(
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     values = eigvalsh(A.detach()).abs() if hermitian else svdvals(A.detach())
     if not values.shape[-1]:
-        return into("matrix_rank", values.sum(-1).long(), out, (A,))  # type: ignore[no-any-return]
+        return into("matrix_rank", values.sum(-1).long(), out, (A,))
     largest = values.amax(-1, keepdim=True)
     if tol is not None:
         cut: Any = tol[..., None] if isinstance(tol, Tensor) and tol.ndim else tol
@@ -1188,7 +1188,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Tensor:
             f"{prod(rest)} != {prod(first)}"
         )
     n = prod(first)
-    return into("tensorinv", inv(A.reshape((n, n))).reshape((*rest, *first)), out, (A,))  # type: ignore[no-any-return]
+    return into("tensorinv", inv(A.reshape((n, n))).reshape((*rest, *first)), out, (A,))
 
 
 @composite(spelled="l")
@@ -1208,7 +1208,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
             if prod(A.shape) == n * n
             else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
         )
-    return into("tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B))  # type: ignore[no-any-return]
+    return into("tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B))
 
 
 @composite(spelled="l")
@@ -1316,7 +1316,7 @@ def norm(
         )
     matrix = ord is not None and (len(dims) if dims is not None else A.ndim) == 2
     if matrix or isinstance(ord, str):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     return vector_norm.public(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
 
 
@@ -1330,7 +1330,7 @@ def _norm(
     if p == "nuc":
         if dim is None:
             dim = tuple(range(input.ndim))
-        return matrix_norm(input, "nuc", dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return matrix_norm(input, "nuc", dim, keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     order = 2 if p == "fro" or p is None else p
@@ -1340,7 +1340,7 @@ def _norm(
 @composite(spelled="f")
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The sum of the singular values."""
-    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)  # type: ignore[no-any-return]
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
 
 
 @composite(spelled="f")
@@ -1375,7 +1375,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
     if p in (None, 2, -2):
         s = svdvals(A)
         big, small = s[..., :1], s[..., -1:]
-        return into("linalg_cond", (small / big if p == -2 else big / small).squeeze(-1), out, (A,))  # type: ignore[no-any-return]
+        return into("linalg_cond", (small / big if p == -2 else big / small).squeeze(-1), out, (A,))
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} "
@@ -1383,7 +1383,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
         )
     inverse, info = inv_ex.public(A)
     inverse = call("where", (info != 0)[..., None, None], inf, inverse)
-    return into("linalg_cond", matrix_norm(A, p) * matrix_norm(inverse, p), out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_cond", matrix_norm(A, p) * matrix_norm(inverse, p), out, (A,))
 
 
 # --------------------------------------------------------------------------------------------------------------- renorm
@@ -1424,7 +1424,7 @@ def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
     _renorm_arguments(input, p, dim, maxnorm)
     wide = widened(input)
     norms = vector_norm(wide, p, _others(input.ndim, dim), True)
-    return (wide * _renorm_factor(norms, maxnorm)).astype(input.dtype)
+    return packed((wide * _renorm_factor(norms, maxnorm)).astype(input.dtype))
 
 
 def _renorm_pull(g: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:

@@ -482,7 +482,7 @@ nll_loss_backward.vjp(
 
 def _extent(t: Any) -> tuple[int, ...]:
     """The shape; of an ordinary tensor that of its array, which costs less."""
-    shape: tuple[int, ...] = t.raw.shape if t.__class__ in PLAIN else tuple(t.shape)  # type: ignore[attr-defined]
+    shape: tuple[int, ...] = t.raw.shape if t.__class__ in PLAIN else tuple(t.shape)
     return shape
 
 
@@ -528,7 +528,7 @@ def mse_loss(
     if reduction != "mean" or size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     if weight is not None:
-        return _weighted_mean((input - target) ** 2, weight, reduction)  # type: ignore[no-any-return, operator]
+        return _weighted_mean((input - target) ** 2, weight, reduction)  # type: ignore[no-any-return]
     return _mse.public(input, target, reduction=reduction)  # type: ignore[no-any-return]
 
 

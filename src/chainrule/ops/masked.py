@@ -40,7 +40,7 @@ def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **named: 
         raise ValueError("_input_mask requires explicit mask")
     if mask.ndim > input.ndim:
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    return mask.broadcast_to(input.shape).to(bool_)  # type: ignore[attr-defined, no-any-return]
+    return mask.broadcast_to(input.shape).to(bool_)
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **named: Any) -> Tensor:
@@ -55,7 +55,7 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **named: Any) -> Tensor:
     args = args[1:] if name == "norm" else args
     dim = args[0] if args else named.get("dim")
     kept = _input_mask(input, *args, **named)
-    return kept.any(_axes(dim, input.ndim), bool(named.get("keepdim")))  # type: ignore[attr-defined, no-any-return]
+    return kept.any(_axes(dim, input.ndim), bool(named.get("keepdim")))
 
 
 def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
@@ -66,7 +66,7 @@ def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | Non
     if name == "norm":
         return _scalar(input, _of_norm(args[0] if args else 2)(input.dtype))
     if name == "median":
-        return _scalar(input.to(float32) if input.dtype.category < FLOAT else input, nan)  # type: ignore[attr-defined]
+        return _scalar(input.to(float32) if input.dtype.category < FLOAT else input, nan)
     if name not in _NEUTRAL or (_NEUTRAL[name] in (_lowest, _highest) and not _ordered(name, input.dtype)):
         raise NotImplementedError(f"identity of {op_name} on {input.dtype} input")
     return _scalar(input, _NEUTRAL[name](input.dtype))
@@ -77,7 +77,7 @@ def _ordered(name: str, dtype: DType) -> bool:
 
 
 def _scalar(input: Tensor, value: Any) -> Tensor:
-    return input.new_full((), value)  # type: ignore[attr-defined, no-any-return]
+    return input.new_full((), value)
 
 
 def _filled(name: str, input: Tensor, mask: Tensor | None, *args: Any) -> Tensor:
@@ -109,7 +109,7 @@ def _sum(x: Tensor, dims: tuple[int, ...], keepdim: bool, dtype: DType | None) -
 
 
 def _prod(x: Tensor, dims: tuple[int, ...], keepdim: bool, dtype: DType | None) -> Tensor:
-    x = x.to(_widened(x, dtype))  # type: ignore[attr-defined]
+    x = x.to(_widened(x, dtype))
     for dim in reversed(dims):
         x = reduce.prod(x, dim, keepdim)
     return x
@@ -243,7 +243,7 @@ def normalize(
 
 def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
     """How many elements the mask lets through."""
-    kept = input.new_ones(input.shape, dtype=bool_) if mask is None else mask  # type: ignore[attr-defined]
+    kept = input.new_ones(input.shape, dtype=bool_) if mask is None else mask
     return _sum(kept, _axes(dim, input.ndim), keepdim, int64)
 
 
@@ -274,13 +274,13 @@ def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The lower median of the elements for which the mask is True, along an axis."""
-    x = input if input.dtype.is_floating_point else input.to(float32)  # type: ignore[attr-defined]
+    x = input if input.dtype.is_floating_point else input.to(float32)
     middle: Tensor = statistics.nanmedian(_filled("median", x, mask), _axis(dim, input.ndim), keepdim).values
     if input.dtype.is_floating_point:
         return middle
-    if middle.isnan().any():  # type: ignore[attr-defined]
+    if middle.isnan().any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return middle.to(dtype or input.dtype)  # type: ignore[attr-defined, no-any-return]
+    return middle.to(dtype or input.dtype)
 
 
 def _spread(
@@ -292,7 +292,7 @@ def _spread(
     count = _count(input, dim, True, kept)
     gap = input - sums(input, dim, keepdim=True, dtype=want, mask=kept) / count
     total = sums(gap * gap.conj(), dim, keepdim=keepdim, dtype=computed, mask=kept)
-    free = count.reshape(total.shape)  # type: ignore[attr-defined]
+    free = count.reshape(total.shape)
     if correction:
         free = (free.to(computed.to_real()) - correction).clamp(min=0)
     return (total / free).to(want)  # type: ignore[no-any-return]
@@ -333,4 +333,4 @@ def std(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The standard deviation of the elements for which the mask is True."""
-    return _spread(input, dim, _correction(unbiased, correction), bool(keepdim), dtype, mask).sqrt()  # type: ignore[attr-defined, no-any-return]
+    return _spread(input, dim, _correction(unbiased, correction), bool(keepdim), dtype, mask).sqrt()

@@ -19,7 +19,7 @@ from weakref import ref
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
-from chainrule.core.dtype import OF_NUMPY, finfo
+from chainrule.core.dtype import OF_NUMPY, bfloat16, finfo, float16
 from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -419,7 +419,7 @@ def _group_weight(g: Any, input: Any, mean: Any, rstd: Any, N: int, C: int, HxW:
 
 
 def _by_example(x: Any, N: int, group: int) -> Any:
-    return _laid_out(x, (N, group, -1))
+    return _laid_out(x, (N, group, tuple(x.shape)[1] // group))
 
 
 native_group_norm.vjp(
@@ -512,12 +512,21 @@ def _check_several(size: Ints) -> None:
 def _batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
+    if input.numel() == 0:
+        return _of_nothing(input, weight, bias)
     out, mean, _, var = batch_norm_op.public(input, weight, bias, running_mean, running_var, bool(training), eps)
     if training and (running_mean is not None or running_var is not None):
         count = input.numel() // max(1, input.shape[1])
         _blend(running_mean, mean, momentum, 1.0)
         _blend(running_var, var, momentum, count / max(1, count - 1))
     return out
+
+
+def _of_nothing(input: Any, weight: Any, bias: Any) -> Any:
+    """Without elements there are no statistics; weight and bias take part, so that they have gradients, of zeros."""
+    out = input.clone()
+    out = out if weight is None else out * weight[0]
+    return out if bias is None else out + bias[0]
 
 
 def _blend(running: Any, now: Any, momentum: float, factor: float) -> None:
@@ -616,14 +625,20 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     """The last axes of each example brought to root mean square 1, then scaled."""
     shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
     _check_rms(input, shape, weight)
+    wide = input.float() if input.dtype in (float16, bfloat16) else input  # squares leave the range of 16 bits
     if eps is None:
-        eps = finfo(input.dtype).eps
+        eps = finfo(wide.dtype).eps
     axes = tuple(range(input.ndim - len(shape), input.ndim))
-    scaled = input * (input.pow(2).mean(axes, True) + eps).rsqrt()
-    return scaled if weight is None else scaled * weight  # type: ignore[no-any-return]
+    scaled = wide * (wide.pow(2).mean(axes, True) + eps).rsqrt()
+    return (scaled if weight is None else scaled * weight).type_as(input)  # type: ignore[no-any-return]
 
 
 def _check_rms(input: Any, shape: Ints, weight: Any) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+            "but got normalized_shape = []"
+        )
     if weight is not None and tuple(weight.shape) != shape:
         raise RuntimeError(
             "Expected weight to be of same shape as normalized_shape, but got weight of shape "

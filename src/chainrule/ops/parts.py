@@ -127,7 +127,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if isinstance(start, Tensor):
         if start.ndim or start.dtype.is_floating_point or start.dtype.is_complex or start.dtype.title == "Bool":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
-        start = start.item()  # type: ignore[attr-defined]
+        start = start.item()
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if dim.__class__ is not int or start.__class__ is not int or length.__class__ is not int:
@@ -418,7 +418,7 @@ def _along(title: str, least: int, input: Tensor, where: Any, dim: int) -> tuple
             f"torch.{title} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
             f"is not divisible by the split_size {where}!"
         )
-    return tensor_split(input, where, dim)  # type: ignore[no-any-return]
+    return tensor_split(input, where, dim)
 
 
 @composite(quick=True)

@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 def _node_name(t: Tensor) -> str | None:
     """The bare name of the node that made it."""
-    node = t.grad_fn  # type: ignore[attr-defined]
+    node = t.grad_fn
     return None if node is None else node.name().rsplit("::", 1)[-1]
 
 
@@ -93,5 +93,5 @@ def _repr_html_(self: Tensor) -> str:
         dtype_name=self.dtype.name,
         device=str(self.device),
         grad_fn=_node_name(self),
-        requires_grad=self.requires_grad,  # type: ignore[attr-defined]
+        requires_grad=self.requires_grad,
     )

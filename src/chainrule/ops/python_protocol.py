@@ -77,7 +77,7 @@ def item(self: Tensor) -> Any:
     """The one element, as a Python number."""
     raw = self.raw
     if raw.__class__ is not np.ndarray:
-        if self.numel() == 1:  # type: ignore[attr-defined]
+        if self.numel() == 1:
             raw = concrete(self, "item")
         else:
             _refuse_many(self)
@@ -89,7 +89,7 @@ def item(self: Tensor) -> Any:
 
 
 def _refuse_many(t: Tensor) -> NoReturn:
-    raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")  # type: ignore[attr-defined]
+    raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
 
 
 @method
@@ -102,7 +102,7 @@ def tolist(self: Tensor) -> Any:
 
 
 def _scalar(t: Tensor, wanted: str = "") -> Any:
-    if t.numel() != 1:  # type: ignore[attr-defined]
+    if t.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if wanted == "double" and t.edge is not None:
         warnings.warn(
@@ -111,7 +111,7 @@ def _scalar(t: Tensor, wanted: str = "") -> Any:
             UserWarning,
             stacklevel=3,
         )
-    value = t.item()  # type: ignore[attr-defined]
+    value = t.item()
     if wanted and value.__class__ is complex and value.imag:
         raise RuntimeError(f"value cannot be converted to type {wanted} without overflow")
     return value.real if wanted and value.__class__ is complex else value
@@ -121,7 +121,7 @@ def _scalar(t: Tensor, wanted: str = "") -> Any:
 def __bool__(self: Tensor) -> bool:
     raw = self.raw
     if raw.__class__ is not np.ndarray:
-        count = self.numel()  # type: ignore[attr-defined]
+        count = self.numel()
         raw = concrete(self, "bool") if count == 1 else np.empty(count)
     if raw.size != 1:
         values = "no values" if raw.size == 0 else "more than one value"
@@ -146,9 +146,9 @@ def __complex__(self: Tensor) -> complex:
 
 @method
 def __index__(self: Tensor) -> int:
-    if self.dtype.category > 1 or self.numel() != 1:  # type: ignore[attr-defined]
+    if self.dtype.category > 1 or self.numel() != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(self.item())  # type: ignore[attr-defined]
+    return int(self.item())
 
 
 # ----------------------------------------------------------------------------------------------------- as a sequence
@@ -166,18 +166,18 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))  # type: ignore[attr-defined, no-any-return]
+    return iter(self.unbind(0))
 
 
 @method
 def __reversed__(self: Tensor) -> Tensor:
-    return self if not self.shape else self.flip(0)  # type: ignore[attr-defined, no-any-return]
+    return self if not self.shape else self.flip(0)
 
 
 @method
 def __contains__(self: Tensor, element: Any) -> bool:
     if isinstance(element, (Tensor, int, float, complex, np.number)):
-        return bool((self == element).any().item())  # type: ignore[attr-defined]
+        return bool((self == element).any().item())
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
@@ -188,9 +188,9 @@ def __contains__(self: Tensor, element: Any) -> bool:
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """An array over the tensor's memory; `force` detaches and copies as far as needed."""
     if force:
-        return self.detach().cpu().numpy()  # type: ignore[attr-defined]
+        return self.detach().cpu().numpy()
     raw = concrete(self, "numpy")
-    if here().grad and self.requires_grad:  # type: ignore[attr-defined]
+    if here().grad and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if raw.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
@@ -202,7 +202,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 
 @method
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    array = self.numpy()  # type: ignore[attr-defined]
+    array = self.numpy()
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -223,7 +223,7 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
 def __dlpack__(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
 ) -> Any:
-    if self.requires_grad:  # type: ignore[attr-defined]
+    if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None and stream != -1:
         raise BufferError("stream should be None on cpu.")
@@ -242,19 +242,19 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array."""
     if isinstance(ext_tensor, Tensor):
-        ext_tensor.__dlpack__()  # type: ignore[attr-defined]
+        ext_tensor.__dlpack__()
         t = made(ext_tensor.raw.view())
         t.store = store_of(ext_tensor)
     else:
         t = made(shared(imported(ext_tensor)))
     if device is not None:
-        t = t.to(device)  # type: ignore[attr-defined]
-    return t.clone() if copy else t  # type: ignore[attr-defined, no-any-return]
+        t = t.to(device)
+    return t.clone() if copy else t
 
 
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule over the tensor's memory."""
-    return tensor.__dlpack__()  # type: ignore[attr-defined]
+    return tensor.__dlpack__()
 
 
 spell("from_dlpack", from_dlpack, "f")
@@ -266,16 +266,16 @@ spell("to_dlpack", to_dlpack, "f")
 
 @method
 def __copy__(self: Tensor) -> Tensor:
-    twin = retyped(self.detach(), type(self))  # type: ignore[attr-defined]
+    twin = retyped(self.detach(), type(self))
     twin.viewed = None
-    twin.edge = LEAF if self.requires_grad else None  # type: ignore[attr-defined]
+    twin.edge = LEAF if self.requires_grad else None
     twin.__dict__.update(self.__dict__)
     return twin  # type: ignore[no-any-return]
 
 
 @method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if not self.is_leaf:  # type: ignore[attr-defined]
+    if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
@@ -316,11 +316,11 @@ def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: 
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     state = self.__dict__ or None
     if is_sparse(self.raw):
-        return rebuild, (type(self), self.raw, "", self.requires_grad, state)  # type: ignore[attr-defined]
+        return rebuild, (type(self), self.raw, "", self.requires_grad, state)
     raw = concrete(self, "tolist")
     odd = raw.dtype.isbuiltin != 1  # bfloat16 and its kind: their bits travel as integers
     array = np.ascontiguousarray(raw).view(f"u{raw.itemsize}").reshape(raw.shape) if odd else raw
-    return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)  # type: ignore[attr-defined]
+    return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)
 
 
 # ----------------------------------------------------------------------------------------------- element by element
@@ -345,7 +345,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 
 
 def _applied(t: Tensor, fn: Any, *others: Tensor) -> Tensor:
-    if t.requires_grad or any(o.requires_grad for o in others):  # type: ignore[attr-defined]
+    if t.requires_grad or any(o.requires_grad for o in others):
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
     for x in others:
         if broadcast_shapes(tuple(t.shape), tuple(x.shape)) != tuple(t.shape):
@@ -354,7 +354,7 @@ def _applied(t: Tensor, fn: Any, *others: Tensor) -> Tensor:
     values = np.array([fn(*row) for row in zip(*columns)]).reshape(t.raw.shape)
     if values.dtype.kind not in "biufc":
         raise TypeError(f"apply_(): the function must return numbers, not {values.dtype.type.__name__}")
-    return t.copy_(made(values.astype(t.raw.dtype)))  # type: ignore[attr-defined, no-any-return]
+    return t.copy_(made(values.astype(t.raw.dtype)))
 
 
 # --------------------------------------------------------------------------------------------------------- subclassed
@@ -377,7 +377,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **option
         raise TypeError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
     if options.pop("dispatch_sizes_strides_policy", None) or options.pop("dispatch_device", None):
         raise NotImplementedError("_make_subclass(): subclasses here do not answer for sizes, strides or devices")
-    t = retyped(data.detach(), cls)  # type: ignore[attr-defined]
+    t = retyped(data.detach(), cls)
     t.viewed = None
     if require_grad:
         t.requires_grad = True
@@ -416,7 +416,7 @@ def _numel(input: Tensor) -> int:
     """The number of elements."""
     if not isinstance(input, Tensor):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return input.numel()  # type: ignore[attr-defined, no-any-return]
+    return input.numel()
 
 
 spell("numel", _numel, "f")

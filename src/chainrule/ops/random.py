@@ -98,7 +98,7 @@ default_generator = Generator()
 def manual_seed(seed: int) -> Generator:
     """Start the default stream that belongs to a seed."""
     if isinstance(seed, (float, Tensor)):
-        seed = int(seed)  # type: ignore[arg-type]
+        seed = int(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -194,7 +194,7 @@ def _finish(
     t = drawn(kind, size, want, settings.default_device if device is None else place(device), args, generator)
     if out is not None:
         return write_to(out, t.raw, name, None if dtype is None else want)
-    return t.requires_grad_() if requires_grad else t  # type: ignore[attr-defined, no-any-return]
+    return t.requires_grad_() if requires_grad else t
 
 
 def _size(args: tuple[Any, ...], size: Any, name: str) -> tuple[int, ...]:
@@ -417,7 +417,7 @@ def _method(name: str, kind: str, node: str, doc: str, **defaults: Any) -> None:
 
 def _plain(value: Any, name: str, key: str) -> Any:
     if isinstance(value, Tensor):
-        return value.item()  # type: ignore[attr-defined]
+        return value.item()
     if value is REQUIRED:
         raise TypeError(f'{name}_() missing 1 required positional arguments: "{key}"')
     return value

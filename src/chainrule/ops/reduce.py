@@ -150,7 +150,7 @@ def nanmean(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.title}"
         )
     total = nansum(input, dim, keepdim, dtype=dtype)
-    known = sum(input.detach() == input.detach(), dim, keepdim)  # type: ignore[attr-defined]
+    known = sum(input.detach() == input.detach(), dim, keepdim)
     return into("nanmean", total / known, out, (input,))  # type: ignore[no-any-return]
 
 
@@ -628,7 +628,7 @@ def vector_norm(
     check_keepdim("linalg_vector_norm", keepdim)
     x = input if dtype is None else restore_dtype(input, dtype.numpy)
     out = _powered(xp, abs(widened(x)), ord, axes_of(dim, input.ndim), keepdim)
-    return narrowed(out, x.dtype) if x.dtype in NARROW else out
+    return packed(narrowed(out, x.dtype) if x.dtype in NARROW else out)
 
 
 def norm_pull(g: Any, x: Any, norm: Any, p: float, dim: Any) -> Any:
@@ -690,4 +690,4 @@ def sum_to_size(self: Tensor, *size: Any, **named: Any) -> Tensor:
     if not target:
         return sum(self)  # type: ignore[no-any-return]
     summed = sum(self, axes, True) if axes else self
-    return call("view", summed, shape=target) if len(target) < self.ndim else summed  # type: ignore[no-any-return]
+    return call("view", summed, shape=target) if len(target) < self.ndim else summed

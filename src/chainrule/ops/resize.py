@@ -157,7 +157,7 @@ def upsample(
 ) -> Tensor:
     """`interpolate` under its old name."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
-    return interpolate(input, size, scale_factor, mode, align_corners)  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite(spelled="n")
@@ -166,7 +166,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
     )
-    return interpolate(input, size, scale_factor, mode="nearest")  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @composite(spelled="n")
@@ -175,7 +175,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
     )
-    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 # ------------------------------------------------------------------------------------------- windows as columns

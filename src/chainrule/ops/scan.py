@@ -227,7 +227,7 @@ logcumsumexp.vjp(input=_logcumsumexp_pull)
 
 
 def _narrowed(x: Tensor, dim: int, start: int, length: int) -> Tensor:
-    result: Tensor = x.narrow(dim, start, length)  # type: ignore[attr-defined]
+    result: Tensor = x.narrow(dim, start, length)
     return result
 
 
@@ -268,8 +268,8 @@ def diff(
     for _ in range(n):
         rest = x.shape[dim] - 1
         a, b = _narrowed(x, dim, 1, rest), _narrowed(x, dim, 0, rest)
-        x = call("logical_xor", a, b) if x.dtype.category == 0 else a - b  # type: ignore[operator]
-    return into("diff", x.clone() if x is input and n == 0 else x, out, (input,))  # type: ignore[attr-defined,no-any-return]
+        x = call("logical_xor", a, b) if x.dtype.category == 0 else a - b
+    return into("diff", x.clone() if x is input and n == 0 else x, out, (input,))
 
 
 def _areas(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> Tensor:
@@ -278,11 +278,11 @@ def _areas(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> Tensor:
     size = y.shape[dim]
     left, right = _narrowed(y, dim, 0, max(size - 1, 0)), _narrowed(y, dim, 1 if size else 0, max(size - 1, 0))
     if x is None:
-        return (left + right) * dx  # type: ignore[operator,no-any-return]
+        return (left + right) * dx  # type: ignore[no-any-return]
     steps = diff(_abscissae(y, x, dim, name), dim=dim if x.ndim == y.ndim else -1)
     if x.ndim < y.ndim and x.ndim == 1:
         steps = steps.reshape([-1 if a == dim else 1 for a in range(y.ndim)])
-    return (left + right) * steps  # type: ignore[operator,no-any-return]
+    return (left + right) * steps
 
 
 def _abscissae(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
@@ -296,9 +296,9 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
     """The area under sampled curves, by trapezoids."""
     _either("trapezoid", x, dx)
     if y.ndim and not y.shape[dim]:
-        return y.sum(dim)  # type: ignore[attr-defined,no-any-return]
+        return y.sum(dim)
     areas = _areas(y, x, 1 if dx is None else dx, dim, "trapezoid")
-    return areas.sum(normalize_dim(dim, y.ndim)) / 2.0  # type: ignore[attr-defined,no-any-return]
+    return areas.sum(normalize_dim(dim, y.ndim)) / 2.0
 
 
 def _either(name: str, x: Any, dx: Any) -> None:
@@ -309,7 +309,7 @@ def _either(name: str, x: Any, dx: Any) -> None:
 @composite(spelled="f")
 def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """Another name of `trapezoid`."""
-    return trapezoid(y, x, dx=dx, dim=dim)  # type: ignore[no-any-return]
+    return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @composite(spelled="f")

@@ -18,7 +18,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT
+from chainrule.ops.along import SAME_OUT, packed
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
@@ -89,7 +89,7 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """`repeat`, with missing counts taken as 1."""
     times = read_ints("tile", "dims", one_of("tile", dims, named, "dims"))
-    return repeat(input, (1,) * (input.ndim - len(times)) + times)  # type: ignore[no-any-return]
+    return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
 @composite()
@@ -108,7 +108,7 @@ def repeat_interleave(
         input = reshape(input, (1,))
     if isinstance(repeats, Tensor) and repeats.shape.numel() != 1:
         return _by_counts(input, repeats, dim, output_size)
-    times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)  # type: ignore[attr-defined]
+    times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
     have = tuple(input.shape)
@@ -161,7 +161,7 @@ def _batch_roll(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 )
 def _roll(xp: Any, input: Array, *, shifts: Shape, dims: Shape) -> Array:
     """The elements moved around along some axes."""
-    return xp.roll(input, shifts[0] if not dims else shifts, dims or None)
+    return packed(xp.roll(input, shifts[0] if not dims else shifts, dims or None))
 
 
 _roll.vjp(input=lambda g, shifts, dims: _roll(g, shifts=tuple([-s for s in shifts]), dims=dims))
@@ -195,7 +195,7 @@ def _flip(xp: Any, input: Array, *, dims: Shape) -> Array:
     axes = normalize_dims(dims, input.ndim)
     if not input.ndim:
         return input.copy()
-    result = xp.empty_like(input)
+    result = memory.room_like(input)
     result[...] = input[tuple([slice(None, None, -1) if d in axes else slice(None) for d in range(input.ndim)])]
     return result
 
@@ -290,7 +290,7 @@ def _check_matrix(title: str, rank: int) -> None:
 def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
     rows, columns = input.shape[-2:]
     keep = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
-    return xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype))
+    return packed(xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype)))
 
 
 _corner = samples(real, [((3, 4),), ((2, 3, 3),)], diagonal=[0, 1, -1])
@@ -425,7 +425,7 @@ def _fits(have: Shape, want: Shape) -> None:
 
 
 def _scattered(input: Any, src: Any, window: Any) -> Any:
-    whole = input.copy()
+    whole = input.copy() if input.flags.c_contiguous else memory.relaid(input, memory.element_strides(input))
     part = window(whole)
     _fits(src.shape, part.shape)
     part[...] = src

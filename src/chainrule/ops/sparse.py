@@ -13,18 +13,18 @@ import numpy as np
 
 from chainrule.autograd.cuts import cut_of
 from chainrule.autograd.tasks import current
-from chainrule.backends.sparse import SparseArray, from_dense, is_sparse, nothing, values_at
+from chainrule.backends.sparse import SparseArray, Unsupported, from_dense, is_sparse, nothing, values_at
 from chainrule.config import settings
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, general
 from chainrule.core.layout import layout as Layout
 from chainrule.core.layout import sparse_coo, strided
 from chainrule.core.op import REGISTRY, Array
-from chainrule.core.public import composite, method, spell
+from chainrule.core.public import attribute, composite, method, spell
 from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import CPU, Tensor, fresh
 from chainrule.ops.create import dtype_from, made, place, read_size
-from chainrule.ops.storage import bottom
+from chainrule.ops.storages import bottom
 
 __all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum"]
 
@@ -132,7 +132,7 @@ sparsified.vjp(input=lambda g: dense(g))
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """All elements; a dense tensor itself."""
     if not is_sparse(bottom(self)):
-        return self if dtype is None else self.to(dtype)  # type: ignore[attr-defined, no-any-return]
+        return self if dtype is None else self.to(dtype)
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     return dense.public(self, masked_grad=masked_grad is not False)  # type: ignore[no-any-return]
@@ -141,7 +141,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 @method
 def coalesce(self: Tensor) -> Tensor:
     """Each place once, in ascending order; itself if it is so already."""
-    return self if record_of(self, "coalesce").coalesced else coalesced.public(self)  # type: ignore[no-any-return]
+    return self if record_of(self, "coalesce").coalesced else coalesced.public(self)
 
 
 @method
@@ -175,7 +175,7 @@ def to_sparse(self: Tensor, sparse_dim: Any = None, *, layout: Any = None, block
             "dense_to_sparse: conversion from Strided to Sparse with blocksize argument given is not supported"
         )
     if layout is strided:
-        return to_dense(self)  # type: ignore[no-any-return]
+        return to_dense(self)
     given = bottom(self)
     axes = self.ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
     if is_sparse(given):
@@ -198,7 +198,7 @@ def _check_sparse_dim(axes: int, rank: int) -> None:
 @method
 def to_sparse_coo(self: Tensor) -> Tensor:
     """What of a tensor is not zero, as a sparse tensor."""
-    return to_sparse(self)  # type: ignore[no-any-return]
+    return to_sparse(self)
 
 
 def _other_layout(name: str, kind: Any) -> None:
@@ -260,8 +260,8 @@ def _layout_of(self: Tensor) -> Layout:
     return sparse_coo if is_sparse(bottom(self)) else strided
 
 
-Tensor.is_sparse = property(_is_sparse)  # type: ignore[attr-defined]
-Tensor.layout = property(_layout_of)  # type: ignore[attr-defined]
+attribute("is_sparse", _is_sparse)
+attribute("layout", _layout_of)
 
 
 @method
@@ -364,7 +364,7 @@ def sparse_coo_tensor(*args: Any, dtype: Any = None, device: Any = None, pin_mem
     if indices is None:
         shape = read_size((size,), "sparse_coo_tensor")
         t = made(nothing(shape, len(shape), np.empty(0, (kind or settings.default_dtype).numpy)))
-        return t.requires_grad_(requires_grad)  # type: ignore[attr-defined, no-any-return]
+        return t.requires_grad_(requires_grad)
     found = values if isinstance(values, Tensor) else call("tensor", values)
     found = found if kind is None else found.to(kind)
     found = found if found.ndim else found.reshape(1)
@@ -435,7 +435,28 @@ def _sum_of_kinds(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into
     return op.run(np, raws, params)
 
 
-REGISTRY["add"].sparse = REGISTRY["sub"].sparse = _sum_of_kinds
+def _formula(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) -> Any:
+    """What ops do whose formula runs on sparse arrays as it is."""
+    return op.family.compute(np, op, inputs, params)
+
+
+def _copied(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) -> Any:
+    return inputs[0].raw.copy()
+
+
+def _any(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) -> Any:
+    raw = inputs[0].raw
+    if params["dim"] is not None:
+        raise Unsupported("any.dim")
+    return np.asarray(raw.coalesce().values.any())
+
+
+_FORMS: dict[str, Any] = {
+    "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any,
+    **dict.fromkeys(("addmm", "alias", "detach", "mm", "mv", "permute", "sum", "t", "transpose"), _formula),
+}  # fmt: skip
+for _name, _form in _FORMS.items():
+    REGISTRY[_name].sparse = _form
 
 
 @_op(name="sparse_sum")
@@ -490,7 +511,7 @@ multiplied.vjp(
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of a sparse tensor over some axes, or all: sparse if a sparse axis is left."""
     record_of(input, "coalesce")
-    t = input if dtype is None else input.to(dtype)  # type: ignore[attr-defined]
+    t = input if dtype is None else input.to(dtype)
     if dim is None:
         return call("sum", values(coalesce(t)))  # type: ignore[no-any-return]
     axes = normalize_dims((dim,) if isinstance(dim, int) else tuple(dim), t.ndim)
@@ -506,4 +527,4 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """beta * mat + alpha * (mat1 @ mat2), `mat1` sparse."""
-    return mat * beta + mm(mat1, mat2) * alpha  # type: ignore[operator, no-any-return]
+    return mat * beta + mm(mat1, mat2) * alpha

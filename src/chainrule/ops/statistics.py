@@ -16,7 +16,7 @@ from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import RETURN_TYPES, return_type
-from chainrule.ops.along import axes_of, count, restore_dtype, restored, unfolded
+from chainrule.ops.along import axes_of, count, packed, restore_dtype, restored, unfolded
 from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
@@ -67,7 +67,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
     gap = x - middle
     squares = gap.real**2 + gap.imag**2 if gap.dtype.kind == "c" else gap * gap
     spread = _add(squares, axes, keepdims=keepdim) / real(max(n - correction, 0))
-    return spread, middle if keepdim else np.squeeze(middle, axes if x.ndim else ())
+    return packed(spread), packed(middle if keepdim else np.squeeze(middle, axes if x.ndim else ()))
 
 
 def _spread_dtype(input: Any) -> Any:
@@ -412,7 +412,11 @@ def _check_bins(bins: int) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
 
-@general(check=_check_histc, samples=samples(real, [((12,),), ((3, 4),)], bins=[5], min=[-1, 0], max=[0, 1]))
+@general(
+    check=_check_histc, samples=samples(real, [((12,),), ((3, 4),)], bins=[5], min=[-1, 0], max=[0, 1]),
+    exact="torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_type} and "
+    "hist {out_type}",
+)  # fmt: skip
 def histc(xp: Any, input: Array, bins: int = 100, min: Any = 0, max: Any = 0) -> Array:
     """How many elements fall in each of `bins` equal intervals from min to max."""
     _check_bins(bins)
@@ -435,54 +439,6 @@ def bincount(xp: Any, input: Array, weights: Array | None = None, minlength: int
 
 
 bincount.vjp(weights=no_derivative("bincount"))
-
-
-@composite()
-def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
-) -> Any:
-    """How many elements fall in each bin, and where the bins end."""
-    _check_histogram(input, bins, weight, out)
-    x = input.raw.reshape(-1)
-    edges = bins.raw if isinstance(bins, Tensor) else _bin_edges(x, int(bins), range)
-    weights = None if weight is None else weight.raw.reshape(-1)
-    counts, _ = np.histogram(x, edges, weights=weights)
-    result = counts.astype(x.dtype)
-    if density:
-        result = (result / (result.sum() * np.diff(edges))).astype(x.dtype)
-    found = return_type("histogram", ("hist", "bin_edges"), [fresh(result), fresh(np.array(edges))])
-    return into("histogram", found, out, (input,))
-
-
-def _check_histogram(input: Any, bins: Any, weight: Any, out: Any) -> None:
-    if not input.dtype.is_floating_point:
-        raise RuntimeError(f"\"histogram_cpu\" not implemented for '{input.dtype.title}'")
-    partners = {"bins tensors": bins, "weight tensor": weight}
-    partners |= {} if out is None else {"hist tensor": out[0], "bin_edges tensor": out[1]}
-    for name, x in partners.items():
-        if isinstance(x, Tensor) and x.dtype is not input.dtype:
-            raise RuntimeError(
-                f"torch.histogram(): input tensor and {name} should have the same dtype, but got input "
-                f"{input.dtype.title} and {x.dtype.title}"
-            )
-    if isinstance(bins, Tensor) and bins.ndim != 1:
-        raise RuntimeError(f"torch.histogram(): bins tensor should have one dimension, but got {bins.ndim} dimensions")
-    if isinstance(bins, Tensor) and not bins.shape[0]:
-        raise RuntimeError("torch.histogram(): bins tensor should have at least 1 element")
-    if weight is not None and weight.shape.numel() != input.shape.numel():
-        raise RuntimeError(
-            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
-            f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with "
-            f"shape {list(weight.shape)}"
-        )
-
-
-def _bin_edges(x: Any, bins: int, range: Any) -> Any:
-    _check_bins(bins)
-    low, high = range if range is not None else (x.min(), x.max()) if x.size else (0.0, 1.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, bins + 1, dtype=x.dtype)
 
 
 # -------------------------------------------------------------------------------------------------------- covariance
@@ -565,4 +521,4 @@ def corrcoef(input: Any) -> Tensor:
     d = c.diagonal()
     spread = (d.real if c.dtype.is_complex else d).sqrt()
     c = c / spread.reshape((-1, 1)) / spread.reshape((1, -1))
-    return c if c.dtype.is_complex else c.clip(-1, 1)  # type: ignore[no-any-return]
+    return c if c.dtype.is_complex else c.clip(-1, 1)

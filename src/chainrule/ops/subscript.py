@@ -17,6 +17,7 @@ import numpy as np
 from chainrule.autograd.cuts import passes_on
 from chainrule.autograd.door import door, has_overlap
 from chainrule.autograd.versions import touch
+from chainrule.backends.cpu import memory
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, sum_to
@@ -26,7 +27,7 @@ from chainrule.core.notices import warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.samples import Drawn, either, integers, real, samples
-from chainrule.core.shape import expand_shape, select_index, slice_indices
+from chainrule.core.shape import contiguous_strides, expand_shape, met_strides, select_index, slice_indices
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form, quiet
 from chainrule.ops.parts import select, slice_view
@@ -111,11 +112,22 @@ _two_axes = Drawn(integers(2), 2, 4)  # a stack: positions along two axes
 def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Array:
     """The elements at positions along some axes: `indices` is one index array, or a stack of one per axis."""
     try:
-        if len(dims) == 1:
-            return input.take(indices, dims[0])
-        return input[_at(indices, dims)]
+        found = input.take(indices, dims[0]) if len(dims) == 1 else input[_at(indices, dims)]
     except IndexError as error:
         raise _in_words(error, dims) from None
+    if found.ndim < 2 or (input.flags.c_contiguous and found.flags.c_contiguous):
+        return found
+    return _laid(found, input, indices.shape if len(dims) == 1 else indices.shape[1:], dims)
+
+
+def _laid(found: Any, input: Any, given: tuple[int, ...], dims: Dims) -> Any:
+    """The elements in the order of axes that PyTorch gives them: the input's, its indexed axes telling nothing."""
+    left = [step for d, step in enumerate(memory.element_strides(input)) if d not in dims]
+    at = dims[0] if _adjacent(dims) else 0
+    read = (*left[:at], *(0,) * len(given), *left[at:])
+    named = (*(0,) * at, *contiguous_strides(given), *(0,) * (len(left) - at))
+    steps = met_strides(found.shape, read, named)
+    return found if memory.element_strides(found) == steps else memory.relaid(found, steps)
 
 
 @indexing(
@@ -209,9 +221,10 @@ def index_put(
     key = _at(indices, dims)
     _check_values(input, key, values)
     try:
-        return xp.scatter.index_put(input, key, values, accumulate and values.size > 0 and indices.size > 0)
+        found = xp.scatter.index_put(input, key, values, accumulate and values.size > 0 and indices.size > 0)
     except IndexError as error:
         raise _in_words(error, dims) from None
+    return memory.ordered_as(found, input)
 
 
 def _zero_like(g: Any) -> Any:
@@ -248,7 +261,7 @@ def _refuse_key(part: Any) -> NoReturn:
 def _as_parts(key: Any) -> tuple[Any, ...]:
     """The parts of a key; a short list that holds more than numbers counts as a tuple, as in old NumPy."""
     if key.__class__ is tuple:
-        return key  # type: ignore[no-any-return]
+        return key
     if isinstance(key, (Tensor, np.ndarray, slice, int)) or key is None or key is Ellipsis:
         return (key,)
     if isinstance(key, tuple):
@@ -336,14 +349,14 @@ class _Reader:
         """A tensor, or what can be made one; masks become positions."""
         t = part if isinstance(part, Tensor) else _indices_from(part)
         if t.__class__ is int:
-            self.pick(t)  # type: ignore[arg-type]
+            self.pick(t)
             return
         name = t.dtype.name
         if name == "bool" or name == "uint8":
             self.mask(t)
         elif name != "int64" and name != "int32":
             if t.ndim == 0 and t.dtype.category == 1:
-                self.pick(int(t.item()))  # type: ignore[attr-defined]
+                self.pick(int(t.item()))
                 return
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         elif t.ndim == 0 and t.__class__ in PLAIN:
@@ -359,7 +372,7 @@ class _Reader:
                 stacklevel=5,
             )
         if t.ndim == 0:
-            self.switch(bool(t.item()))  # type: ignore[attr-defined]
+            self.switch(bool(t.item()))
             return
         here, shape = self.axis, tuple(t.shape)
         if shape != tuple(self.x.shape[here : here + len(shape)]):
@@ -375,7 +388,7 @@ def _positions(mask: Tensor) -> list[Tensor]:
     """Where a mask holds, one index tensor per axis."""
     if mask.__class__ in PLAIN:
         return [fresh(part) for part in mask.raw.nonzero()]
-    return list(mask.nonzero(as_tuple=True))  # type: ignore[attr-defined]
+    return list(mask.nonzero(as_tuple=True))
 
 
 def _indices_from(part: Any) -> Any:
@@ -486,7 +499,7 @@ def _cut_out(x: Tensor, key: tuple[Any, ...]) -> Tensor:
         if start or stop != n or step != 1 or part.start:
             x = cut(x, axis, start, stop, step)
         axis += 1
-    return alias_view.public(x) if x is whole else x  # type: ignore[no-any-return]
+    return alias_view.public(x) if x is whole else x
 
 
 def _general(x: Tensor, key: Any) -> Any:

@@ -187,7 +187,7 @@ def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
             return reshape_alias.public(input, shape=shape[0])  # type: ignore[no-any-return]
         return view_op.public(input, shape[0])  # type: ignore[no-any-return]
     except Incompatible:
-        want = shapes.infer_size(shape[0], input.numel())  # type: ignore[attr-defined]
+        want = shapes.infer_size(shape[0], input.numel())
         return unsafe_view(clone(input, memory_format=contiguous_format), shape=want)  # type: ignore[no-any-return]
 
 

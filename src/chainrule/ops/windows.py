@@ -115,12 +115,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     columns = x.shape[0] if N is None else N
     if columns < 0:
         raise RuntimeError("N must be non-negative.")
-    kept = x if x.dtype.category > 1 else x.long()  # type: ignore[attr-defined]
+    kept = x if x.dtype.category > 1 else x.long()
     if not columns:
-        return kept.new_ones((x.shape[0], 0))  # type: ignore[no-any-return]
+        return kept.new_ones((x.shape[0], 0))
     first = kept.new_ones((x.shape[0], 1))
     powers = first if columns == 1 else _powers(kept, first, columns)
-    return powers if increasing else powers.flip(1)  # type: ignore[no-any-return]
+    return powers if increasing else powers.flip(1)
 
 
 def _powers(x: Any, first: Any, columns: int) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from chainrule.autograd.door import write_out
 from chainrule.core.family import Family
 
 __all__ = ["into"]
+
+Result = TypeVar("Result")
 
 
 class _Named:
@@ -20,9 +22,10 @@ class _Named:
         self.name, self.outs, self.exact = name, outs, exact
 
 
-def into(name: str, result: Any, out: Any, inputs: tuple[Any, ...], exact: str | None = None) -> Any:
+def into(name: str, result: Result, out: Any, inputs: tuple[Any, ...], exact: str | None = None) -> Result:
     """The result, written into `out` if there is one; `exact` is that of an op."""
     if out is None:
         return result
     several = "many" if isinstance(result, tuple) else None
-    return write_out(_Named(name, several, exact), result, out, inputs)  # type: ignore[arg-type]
+    written: Result = write_out(_Named(name, several, exact), result, out, inputs)  # type: ignore[arg-type]
+    return written

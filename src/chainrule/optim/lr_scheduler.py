@@ -34,7 +34,7 @@ _ORDER = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-
 
 
 def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def _values(optimizer: Optimizer, key: str) -> list[Any]:

@@ -57,7 +57,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 def number(value: Any) -> Any:
     """A setting as a Python number: it may be a tensor of one element."""
-    return value.item() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def non_negative(**settings: Any) -> None:
@@ -118,7 +118,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + params.type()  # type: ignore[attr-defined]
+                + params.type()
             )
         self.state, self.param_groups = defaultdict(dict), []
         groups = list(params)
@@ -207,7 +207,7 @@ class Optimizer:
     def _check_param(self, param: Any) -> None:
         if not isinstance(param, Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_type_text(param)}")
-        if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):  # type: ignore[attr-defined]
+        if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
     def _check_new(self, group: dict[str, Any]) -> None:
@@ -336,7 +336,7 @@ def _taken(param: Any, value: Any, key: Hashable = None) -> Any:
         if key == "step":
             return value
         dtype = param.dtype if param.dtype.is_floating_point else None
-        return value.to(device=param.device, dtype=dtype)  # type: ignore[attr-defined]
+        return value.to(device=param.device, dtype=dtype)
     if isinstance(value, dict):
         return {k: _taken(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -418,7 +418,7 @@ def _nobody_looks(p: Any, g: Any, group: dict[str, Any]) -> bool:
     """Is this a plain update of plain arrays?"""
     if p.__class__ not in PLAIN or g.__class__ is not Tensor or group.get("differentiable"):
         return False
-    state, raw = here(), p.raw  # type: ignore[attr-defined]
+    state, raw = here(), p.raw
     plain = raw.__class__ is g.raw.__class__ is np.ndarray and raw.dtype.kind == "f"
     return plain and not state.stack and not state.modes
 

@@ -180,8 +180,8 @@ def _tensors(actual: Any, expected: Any, o: _Options, at: tuple[Any, ...]) -> No
         a, b = _fact(actual, name), _fact(expected, name)
         if a != b:
             _fail(f"The values for attribute '{name}' do not match: {a} != {b}.", at, o)
-    if o.stride and isinstance(actual, Tensor) and actual.stride() != expected.stride():  # type: ignore[attr-defined]
-        a, b = actual.stride(), expected.stride()  # type: ignore[attr-defined]
+    if o.stride and isinstance(actual, Tensor) and actual.stride() != expected.stride():
+        a, b = actual.stride(), expected.stride()
         _fail(f"The values for attribute 'stride()' do not match: {a} != {b}.", at, o)
     if isinstance(actual, Tensor) and "meta" in (actual.device.type, expected.device.type):
         return

@@ -412,12 +412,12 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors as leaves of a graph of their own."""
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__)
-    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)  # type: ignore[attr-defined]
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no gradient can come out."""
-    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):  # type: ignore[attr-defined]
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
@@ -451,11 +451,11 @@ class CheckpointFunction(Function):
         with _generator_at(ctx.state), enable_grad():
             outs = ctx.run_function(*leaves)
         outs = (outs,) if isinstance(outs, Tensor) else outs
-        pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]  # type: ignore[attr-defined]
+        pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
-        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in leaves))  # type: ignore[attr-defined]
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in leaves))
 
 
 # -------------------------------------------------------------------------------------------------------- public names

@@ -39,27 +39,39 @@ WASTE = 1.13
 # ----------------------------------------------------------------------------------------------------- shapes
 
 
-def _check_space(stride: Ints, padding: Ints, dilation: Ints) -> None:
-    if min(stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
+def _check_space(stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints = (0,)) -> None:
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    if min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
     if min(dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported")
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
 
 
-def _check_channels(x_shape: Ints, w_shape: Ints, groups: int) -> None:
+def _check_groups(w_shape: Ints, groups: int) -> None:
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    if x_shape[1] != w_shape[1] * groups:
+    if w_shape[0] < groups:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(w_shape)}, expected input{list(x_shape)} to have "
-            f"{w_shape[1] * groups} channels, but got {x_shape[1]} channels instead"
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
+            f"but got weight of size {list(w_shape)} instead"
         )
     if w_shape[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
             f"but got weight of size [{list(w_shape)}] instead"
+        )
+    if 0 in w_shape[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {list(w_shape[2:])}")
+
+
+def _check_channels(x_shape: Ints, w_shape: Ints, groups: int) -> None:
+    if x_shape[1] != w_shape[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(w_shape)}, expected input{list(x_shape)} to have "
+            f"{w_shape[1] * groups} channels, but got {x_shape[1]} channels instead"
         )
 
 
@@ -70,6 +82,7 @@ def _times(extents: Ints) -> str:
 def conv_output_shape(x_shape: Ints, w_shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
     """The shape of conv(x, w), or PyTorch's refusal."""
     _check_space(stride, padding, dilation)
+    _check_groups(w_shape, groups)
     _check_channels(x_shape, w_shape, groups)
     padded = tuple(n + 2 * p for n, p in zip(x_shape[2:], padding))
     kernel = tuple(d * (k - 1) + 1 for k, d in zip(w_shape[2:], dilation))
@@ -91,7 +104,8 @@ def conv_input_shape(
     groups: int,
 ) -> Ints:
     """The shape of the transposed convolution of g with w, (g channels, out channels / groups, *kernel)."""
-    _check_space(stride, padding, dilation)
+    _check_space(stride, padding, dilation, output_padding)
+    _check_groups(w_shape, groups)
     if g_shape[1] != w_shape[0]:
         raise RuntimeError(
             f"Given transposed=1, weight of size {list(w_shape)}, expected input{list(g_shape)} to have "
@@ -102,12 +116,18 @@ def conv_input_shape(
             "output padding must be smaller than either stride or dilation, but got "
             f"output_padding: {output_padding} stride: {stride} dilation: {dilation}"
         )
+    if 0 in g_shape[2:]:
+        raise RuntimeError(
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {list(g_shape)}"
+        )
     space = zip(g_shape[2:], w_shape[2:], stride, padding, output_padding, dilation)
-    return (
-        g_shape[0],
-        w_shape[1] * groups,
-        *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, e, d in space),
-    )
+    extents = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, e, d in space)
+    if min(extents) < 1:
+        raise RuntimeError(
+            f"Given input size per channel: {_times(g_shape[2:])}. Calculated output size per channel: "
+            f"{_times(extents)}. Output size is too small"
+        )
+    return (g_shape[0], w_shape[1] * groups, *extents)
 
 
 # ------------------------------------------------------------------------------------------------------- plan
@@ -341,14 +361,15 @@ def _conv(x: Array, w: Array, shape: Ints, stride: Ints, padding: Ints, dilation
 def conv_input(
     g: Array, w: Array, x_shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int = 1
 ) -> Array:
-    """The adjoint of conv in x: x_shape must be one whose convolution has g's shape."""
+    """The adjoint of conv in x, where x_shape is one whose convolution has g's shape, or the first part is g's."""
     out = np.zeros(x_shape, g.dtype)
     if not out.size or not g.size:
         return out
     weight = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
     if _is_pointwise(w.shape, padding):
         space = (x_shape[0], x_shape[1], *g.shape[2:])
-        out[_every(stride)] = np.matmul(weight, _grouped(g, groups)).reshape(space)
+        reached = out[_every(stride)][trailing(slice(n) for n in g.shape[2:])]
+        reached[...] = np.matmul(weight, _grouped(g, groups)).reshape(space)
         return out
     if _is_tiling(w.shape, stride, padding, dilation, groups):
         tiles = _tiles(out, g.shape[2:], stride)
@@ -356,7 +377,8 @@ def conv_input(
         return out
     if max(stride) == 1 and w.shape[0] <= x_shape[1]:
         border = tuple(d * (k - 1) - p for k, p, d in zip(w.shape[2:], padding, dilation))
-        if min(border) >= 0:
+        whole = all(n == o - p + b for n, o, p, b in zip(x_shape[2:], g.shape[2:], padding, border))
+        if whole and min(border) >= 0:
             return _conv(g, _turned(w, groups), x_shape, stride, border, dilation, groups)
     plan = _plan(x_shape, w.shape, g.shape[2:], stride, padding, dilation)
     work = Work(plan, x_shape[1], w.shape[0], groups, g.dtype)
@@ -398,7 +420,8 @@ def conv_weight(
     if not out.size or not g.size or not x.size:
         return out.reshape(w_shape)
     if _is_pointwise(w_shape, padding):
-        columns = _grouped(x[_every(stride)], groups)
+        reached = x[_every(stride)][trailing(slice(n) for n in g.shape[2:])]
+        columns = _grouped(reached, groups)
         return np.asarray(np.matmul(_grouped(g, groups), columns.swapaxes(2, 3)).sum(0).reshape(w_shape))
     if _is_tiling(w_shape, stride, padding, dilation, groups):
         return (_feature_rows(g).T @ _rows(x, g.shape[2:], stride)).reshape(w_shape)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.backends.cpu import special
+from chainrule.backends.cpu import memory, special
 from chainrule.backends.cpu._array import Array
 
 __all__ = ["lower", "upper"]
@@ -40,7 +40,8 @@ def _part(a: Array, x: Array, *, lower_part: bool) -> Array:
     nothing = ((x64 == 0) & (a64 > 0)) | ((a64 == np.inf) & (x64 >= 0) & np.isfinite(x64))
     everything = ((a64 == 0) & (x64 > 0)) | ((x64 == np.inf) & (a64 >= 0) & np.isfinite(a64))
     out[nothing], out[everything] = (0, 1) if lower_part else (1, 0)
-    return out.reshape(shape).astype(kind)
+    found = out.reshape(shape).astype(kind)
+    return found if a.shape != x.shape else memory.ordered_as(found, a)
 
 
 def _front(a: Any, x: Any) -> Any:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.shape import contiguous_strides, is_non_overlapping_and_dense
+from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overlapping_and_dense
 
 __all__ = [
-    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "has_overlap", "mapped", "moved", "offset_of",
-    "overlap", "overlaps", "owner",
-    "partly_overlap", "place", "relaid", "strided", "take", "uninitialised",
+    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "has_overlap", "mapped", "moved",
+    "moved_to", "offset_of", "ordered_as", "overlap", "overlaps", "owner", "partly_overlap", "place", "relaid",
+    "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -60,6 +60,14 @@ def bytes_of(held: Any) -> Any:
 def moved(raw: Any, to: Any) -> Any:
     """The same shape and steps, as far into other memory as `raw` is into its own."""
     return _make(raw.__class__, raw.shape, raw.dtype, bytes_of(to), address(raw) - address(owner(raw)), raw.strides)
+
+
+def moved_to(held: Any, shape: Shape, dtype: np.dtype[Any], first: int, steps: Shape) -> Any:
+    """An array over memory, `first` elements after its beginning."""
+    item = dtype.itemsize
+    if 0 in shape:
+        first = min(first, held.nbytes // item)
+    return _make(np.ndarray, shape, dtype, bytes_of(held), first * item, tuple([s * item for s in steps]))
 
 
 def deep_copy(held: Any, memo: dict[int, Any]) -> Any:
@@ -154,6 +162,22 @@ def relaid(raw: Any, strides: Shape) -> Any:
     made = strided(np.zeros(extent, raw.dtype), raw.shape, strides)
     made[...] = raw
     return made
+
+
+def room_like(raw: Any, dtype: Any = None) -> Any:
+    """A dense array, not filled, whose axes lie as those of `raw` do; NumPy orders stretched axes another way."""
+    if 0 not in raw.strides or raw.flags.c_contiguous:
+        return np.empty_like(raw, dtype)
+    room = np.empty(raw.size, raw.dtype if dtype is None else dtype)
+    return strided(room, raw.shape, dense_strides(raw.shape, element_strides(raw)))
+
+
+def ordered_as(raw: Any, like: Any) -> Any:
+    """`raw`, of the shape of `like`, with its axes in the order in which those of `like` lie."""
+    if like.flags.c_contiguous:
+        return raw if raw.flags.c_contiguous else np.ascontiguousarray(raw)
+    steps = dense_strides(like.shape, element_strides(like))
+    return raw if element_strides(raw) == steps else relaid(raw, steps)
 
 
 def _positions(shape: Shape, strides: Shape, offset: int) -> Any:

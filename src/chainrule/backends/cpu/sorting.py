@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
 from chainrule.backends.cpu._array import Array, through_float32, title
 
 __all__ = [
@@ -55,10 +56,10 @@ def argsort(x: Array, dim: int = -1, descending: bool = False) -> Array:
         return np.zeros_like(x, np.int64)
     keys = _sortable(x)
     if not descending:
-        return keys.argsort(dim, kind="stable")
+        return memory.ordered_as(keys.argsort(dim, kind="stable"), x)
     # Reversed twice, so that equals keep their order and NaN comes first.
     backwards = np.flip(np.flip(keys, dim).argsort(dim, kind="stable"), dim)
-    return np.asanyarray(x.shape[dim] - 1 - backwards)
+    return memory.ordered_as(np.asanyarray(x.shape[dim] - 1 - backwards), x)
 
 
 def _pick(x: Array, indices: Array, dim: int) -> Array:
@@ -68,7 +69,7 @@ def _pick(x: Array, indices: Array, dim: int) -> Array:
 def sort(x: Array, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[Array, Array]:
     """x in order along `dim`, and where each value came from; stable whether `stable` asks for it or not."""
     indices = argsort(x, dim, descending)
-    return _pick(x, indices, dim), indices
+    return memory.ordered_as(_pick(x, indices, dim), x), indices
 
 
 def _require_rank_within(k: int, low: int, size: int, message: str) -> None:
@@ -106,7 +107,7 @@ def _extreme_indices(keys: Array, k: int, dim: int, largest: bool) -> Array:
 def _reduced(values: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if keepdim or not values.ndim:
         return values, indices
-    return values.squeeze(dim), indices.squeeze(dim)
+    return np.ascontiguousarray(values.squeeze(dim)), np.ascontiguousarray(indices.squeeze(dim))
 
 
 def _select(x: Array, place: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
@@ -339,7 +340,7 @@ def _running_extreme(x: Array, dim: int, extreme: np.ufunc) -> tuple[Array, Arra
     # A later equal takes over, and so does a later NaN.
     taken = (keys == best) | (keys != keys)
     indices = np.maximum.accumulate(np.where(taken, place, 0), dim)
-    return best.astype(x.dtype, copy=False), indices
+    return np.ascontiguousarray(best.astype(x.dtype, copy=False)), np.ascontiguousarray(indices)
 
 
 def cummax(x: Array, dim: int) -> tuple[Array, Array]:
@@ -382,4 +383,4 @@ def logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
     with np.errstate(all="ignore"):
-        return np.asanyarray(np.logaddexp.accumulate(x, dim))
+        return np.ascontiguousarray(np.logaddexp.accumulate(x, dim))

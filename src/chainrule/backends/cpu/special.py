@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
 from chainrule.backends.cpu._array import Array
 
 __all__ = [
@@ -44,8 +45,12 @@ BLOCK = 1 << 13
 
 
 def _run(core: Core, arrays: Sequence[Array], work: type[np.floating[Any]]) -> Array:
-    out = np.empty(arrays[0].shape, arrays[0].dtype)
-    flat, sources = out.reshape(-1), [array.reshape(-1) for array in arrays]
+    out = memory.room_like(arrays[0])
+    flat, sources = out, list(arrays)
+    if not out.flags.c_contiguous:
+        order = sorted(range(out.ndim), key=lambda axis: -out.strides[axis])
+        flat, sources = out.transpose(order), [array.transpose(order) for array in arrays]
+    flat, sources = flat.reshape(-1), [array.reshape(-1) for array in sources]
     with np.errstate(all="ignore"):
         for start in range(0, flat.size, BLOCK):
             part = slice(start, start + BLOCK)
@@ -356,8 +361,10 @@ def _zeta(s: Array, q: Array) -> Array:
 
 def zeta(x: Array, q: Array) -> Array:
     """Hurwitz's zeta function, the sum of (q + k)**-x over k >= 0; the arrays are broadcast."""
-    wide_x, wide_q = np.broadcast_arrays(x, q)
-    return _run(_zeta, (wide_x, wide_q), np.float64)
+    if x.shape != q.shape:
+        x, q = np.broadcast_arrays(x, q)
+        x = x if not q.ndim else np.ascontiguousarray(x)  # its steps of 0 tell nothing of an order
+    return _run(_zeta, (x, q), np.float64)
 
 
 def _trigamma(x: Array) -> Array:

@@ -349,7 +349,7 @@ def _described(value: Any, typed: bool = False) -> str:
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(map(str, value.shape))
-    return f"{kind} containing: [{type_name(value.data) if typed else value.dtype} of size {size}]"  # type: ignore[attr-defined]
+    return f"{kind} containing: [{type_name(value.data) if typed else value.dtype} of size {size}]"
 
 
 class ParameterDict(Module):

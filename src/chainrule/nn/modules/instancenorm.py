@@ -49,7 +49,7 @@ class _InstanceNorm(_NormBase):
                 stacklevel=2,
             )
         if input.dim() == self._unbatched:
-            return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)  # type: ignore[attr-defined,no-any-return]
+            return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
 
     def _apply_instance_norm(self, input: Tensor) -> Tensor:

@@ -127,7 +127,7 @@ def _announced(hooks: Mapping[int, Hook], module: Any, name: str, value: Any) ->
 def type_name(value: object) -> str:
     """A type's full name as PyTorch writes it in errors: `torch.FloatTensor`, `int`."""
     if isinstance(value, Tensor) and type(value) is Tensor:
-        return value.type()  # type: ignore[attr-defined,no-any-return]
+        return value.type()  # type: ignore[no-any-return]
     module = type(value).__module__
     return type(value).__qualname__ if module in ("builtins", "") else f"{module}.{type(value).__qualname__}"
 
@@ -236,7 +236,7 @@ class Module:
             raise TypeError(
                 f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
-        if param.grad_fn:  # type: ignore[attr-defined]
+        if param.grad_fn:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
@@ -662,7 +662,7 @@ class Module:
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for name, value in [*self._parameters.items(), *self._buffers.items()]:
             if value is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = value if keep_vars else value.detach()  # type: ignore[attr-defined]
+                destination[prefix + name] = value if keep_vars else value.detach()
         if type(self).get_extra_state is not Module.get_extra_state:
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
@@ -735,7 +735,7 @@ class Module:
     def _take(self, name: str, value: Any, given: Any) -> None:
         """`assign=True`: the given tensor itself becomes the entry."""
         if isinstance(value, Parameter) and not isinstance(given, Parameter):
-            given = Parameter(given, requires_grad=value.requires_grad)  # type: ignore[attr-defined]
+            given = Parameter(given, requires_grad=value.requires_grad)
         setattr(self, name, given)
 
     def load_state_dict(
@@ -877,7 +877,7 @@ class Module:
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
         """Start (or stop) recording operations on the parameters."""
         for p in self.parameters():
-            p.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+            p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -958,7 +958,7 @@ def _hook_last_op(module: Any, hooks: list[Hook], result: Any) -> None:
     first = result
     while not isinstance(first, Tensor):
         first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
-    node = first.grad_fn  # type: ignore[attr-defined]
+    node = first.grad_fn
     if node is not None:
         for hook in hooks:
             node.register_hook(functools.partial(hook, module))

@@ -50,7 +50,7 @@ class _Table(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
-                self.weight[self.padding_idx].fill_(0)  # type: ignore[index]
+                self.weight[self.padding_idx].fill_(0)
 
     def _common_text(self) -> str:
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
@@ -185,5 +185,5 @@ class EmbeddingBag(_Table):
             rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset,
             padding_idx,
         )  # fmt: skip
-        made.weight.requires_grad = not freeze  # type: ignore[attr-defined]
+        made.weight.requires_grad = not freeze
         return made

@@ -53,7 +53,7 @@ def clip_grads_with_norm_(
     grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not grads:
         return
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # type: ignore[attr-defined, operator]
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for g in grads:
         g.mul_(factor)
 

@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     parts, device = [], None
     for param in parameters:
         device = _same_device(param, device)
-        parts.append(param.view(-1))  # type: ignore[attr-defined]
+        parts.append(param.view(-1))
     return names.cat(parts)  # type: ignore[no-any-return]
 
 
@@ -34,6 +34,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     device, at = None, 0
     for param in parameters:
         device = _same_device(param, device)
-        size = param.numel()  # type: ignore[attr-defined]
-        param.data = given[at : at + size].view_as(param).data  # type: ignore[attr-defined]
+        size = param.numel()
+        param.data = given[at : at + size].view_as(param).data
         at += size

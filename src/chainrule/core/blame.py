@@ -1,0 +1,189 @@
+"""Which argument was it? When a call failed, its arguments are held against the declaration, and one of a type that
+no reading of the parameter takes is named in PyTorch's words. Calls that succeed never come here.
+
+Parameters are read off annotations: `dim: int | None`, `size: Shape`. What is written as `Any` is judged by its name, if
+that means one thing everywhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtype import dtype as DType
+from chainrule.core.shape import Size
+from chainrule.core.tensor import Tensor
+
+__all__ = ["Param", "blame", "blame_call", "faulty", "kind_of", "params_of"]
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor) or hasattr(type(x), "__torch_function__")
+
+
+def _is_int(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return x.ndim == 0 and x.dtype.category == 1
+    return hasattr(type(x), "__index__") and not isinstance(x, (bool, np.bool_, np.ndarray))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.number, np.bool_)) or (isinstance(x, Tensor) and x.ndim == 0)
+
+
+def _is_float(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return x.ndim == 0 and not x.dtype.is_complex
+    return isinstance(x, (int, float, np.floating, np.integer)) or hasattr(type(x), "__index__")
+
+
+def _is_ints(x: Any) -> bool:
+    if isinstance(x, Size):
+        return True
+    return isinstance(x, (tuple, list)) and all(map(_is_int, x))
+
+
+# The word in PyTorch's message -> what counts as one.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "Number": _is_number,
+    "Tensor": _is_tensor,
+    "bool": lambda x: isinstance(x, (bool, np.bool_)),
+    "float": _is_float,
+    "int": _is_int,
+    "None": lambda x: x is None,
+    "str": lambda x: isinstance(x, str),
+    "torch.dtype": lambda x: isinstance(x, DType) or x in (float, int, bool, complex),
+    "tuple of Tensors": lambda x: isinstance(x, (tuple, list)) and all(map(_is_tensor, x)),
+    "tuple of ints": _is_ints,
+}
+_WORDS = {
+    "Array": ("Tensor",), "Tensor": ("Tensor",), "DType": ("torch.dtype",), "DType | None": ("torch.dtype",),
+    "Ints": ("tuple of ints", "int", "None"), "None": ("None",), "Number": ("Number",), "Shape": ("tuple of ints",), "bool": ("bool",),
+    "float": ("float",), "int": ("int",), "str": ("str",), "tuple[int, ...]": ("tuple of ints",),
+}  # fmt: skip
+
+
+# Functions of which PyTorch has several signatures: it then names none of the arguments, but lists what came.
+_OVERLOADED = frozenset(
+    (
+        "add addbmm addcdiv addcmul addmm addmv addr all any arange argsort baddbmm bartlett_window bernoulli bitwise_and "
+        "bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor blackman_window bmm bucketize clamp clamp_max "
+        "clamp_min clip cond conv1d conv2d conv3d copy copysign count_nonzero ctc_loss cumulative_trapezoid div divide "
+        "dsplit eq eye fill float_power floor_divide fmod ge gradient greater greater_equal gt hamming_window hann_window "
+        "histogram hsplit index_fill isin kaiser_window le lerp less less_equal linspace logspace lt masked_fill matrix_norm "
+        "matrix_rank max mean median min mm moveaxis movedim multiply nanmedian nanquantile narrow ne norm normal not_equal "
+        "nuclear_norm pinv pow prod quantile rand rand_like randint randint_like randn randn_like random randperm remainder "
+        "repeat_interleave result_type round rsub scatter searchsorted set sort squeeze squeeze_copy std std_mean sub subtract "
+        "sum tensor_split to trapezoid trapz true_divide type var var_mean view view_copy vsplit where xlog1py xlogy zeta"
+    ).split()
+)
+
+
+class Param:
+    """One parameter: its name, its place among those that may be given by position, the words of what it takes."""
+
+    __slots__ = ("default", "name", "place", "words")
+
+    def __init__(self, name: str, place: int | None, words: tuple[str, ...] | None, default: Any) -> None:
+        self.name, self.place, self.words, self.default = name, place, words, default
+
+    def takes(self, value: Any) -> bool:
+        """May the value be given for it?"""
+        return self.words is None or value is self.default or any([_KINDS[word](value) for word in self.words])
+
+
+# What these names mean wherever they are parameters.
+_TENSORS = "batch1 batch2 index input mask mat mat1 mat2 source target tensor tensor1 tensor2 vec vec1 vec2 x1 x2"
+_FLAGS = "inplace keepdim pin_memory requires_grad training unbiased"
+_NAMED = {
+    **dict.fromkeys(_TENSORS.split(), ("Tensor",)), **dict.fromkeys(_FLAGS.split(), ("bool",)),
+    "bias": ("Tensor", "None"), "dim": ("int", "tuple of ints", "None"), "dtype": ("torch.dtype", "None"), "weight": ("Tensor", "None"),
+}  # fmt: skip
+
+
+def _read(name: str, note: Any) -> tuple[str, ...] | None:
+    """The words of an annotation; None if neither it nor the name says."""
+    if str(note) == "Any":
+        return _NAMED.get(name)
+    found: list[str] = []
+    for part in str(note).split(" | "):
+        if part not in _WORDS:
+            return None
+        found += _WORDS[part]
+    return tuple(found)
+
+
+@lru_cache(maxsize=None)
+def params_of(fn: Any, skip: int = 0) -> tuple[Param, ...]:
+    """The parameters of a function, the first `skip` left out (a forward's array namespace)."""
+    found = []
+    for at, p in enumerate(list(inspect.signature(fn).parameters.values())[skip:]):
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        place = at + 1 if p.kind is not p.KEYWORD_ONLY else None
+        found.append(Param(p.name, place, _read(p.name, p.annotation), p.default))
+    return tuple(found)
+
+
+def faulty(params: Iterable[Param], given: Mapping[str, Any]) -> Param | None:
+    """The first parameter whose value no reading of it takes."""
+    for p in params:
+        if p.name in given and not p.takes(given[p.name]):
+            return p
+    return None
+
+
+def blame(title: str, params: Iterable[Param], given: Mapping[str, Any], named: Any = ()) -> TypeError | None:
+    """The error for the first argument of a wrong type, or None. `named`: which were given by name."""
+    params = tuple(params)
+    p = faulty(params, given)
+    if p is None:
+        return None
+    value = given[p.name]
+    assert p.words is not None
+    place = "" if p.place is None or p.name in named else f" (position {p.place})"
+    text = f"{title}(): argument '{p.name}'{place} must be {p.words[0]}, not {kind_of(value)}{_hint(p, value)}"
+    if title.rstrip("_") not in _OVERLOADED:
+        return TypeError(text)
+    got = ", ".join([f"{n}={kind_of(v)}" if n in named else kind_of(v) for n, v in given.items()])
+    wanted = ", ".join([_written(q) for q in params])
+    return TypeError(
+        f"{title}() received an invalid combination of arguments - got ({got}), but expected ({wanted})\n  {text}"
+    )
+
+
+def kind_of(value: Any) -> str:
+    """A type as PyTorch's messages spell it."""
+    kind = type(value)
+    if kind in (tuple, list) and value:
+        inside = ", ".join(sorted({kind_of(v) for v in value}))
+        return f"tuple of ({inside})" if kind is tuple else f"list of [{inside}]"
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _written(p: Param) -> str:
+    word = p.words[0] if p.words else "object"
+    return f"{word} {p.name}" if p.default is inspect.Parameter.empty else f"{word} {p.name} = {p.default}"
+
+
+def _hint(p: Param, value: Any) -> str:
+    """What would be taken, where the word alone does not say it."""
+    if isinstance(value, Tensor):
+        return f"\n  given:   a tensor of shape {list(value.shape)} and dtype {value.dtype}"
+    if isinstance(value, (tuple, list)) and "tuple of ints" in (p.words or ()):
+        wrong = next((x for x in value if not _is_int(x)), None)
+        return f"\n  given:   {value!r:.60}, which holds a {type(wrong).__name__}"
+    return f"\n  given:   {value!r:.60}" if isinstance(value, (str, int, float, complex)) else ""
+
+
+def blame_call(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError | None:
+    """The error for the first argument of a wrong type in a call that failed; None if it failed for another reason."""
+    try:
+        given = inspect.signature(fn).bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return None
+    return blame(title, params_of(fn), given, kwargs)
