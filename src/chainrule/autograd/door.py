@@ -227,7 +227,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         out._resize_output(result.shape)
     elif op.family.diagonal:
         check_partial_overlap(out.raw, inputs)
-    elif op.family.name == "indexing":
+    elif op.family.name == "indexing" or op.variadic:
         refuse_overlap(out.raw)
         _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
     out.copy_(result)
@@ -238,7 +238,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
 
 def _refuse_sharing(target: Any, inputs: tuple[Any, ...]) -> None:
     """Elements are picked one by one while others are written: out= may not lie where an input lies."""
-    if any(isinstance(t, Tensor) and memory.overlaps(target, t.raw) for t in inputs):
+    if target.__class__ is np.ndarray and any(memory.overlaps(target, t.raw) for t in inputs if isinstance(t, Tensor)):
         raise RuntimeError(_SHARED)
 
 

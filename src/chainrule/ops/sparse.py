@@ -451,9 +451,12 @@ def _any(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) ->
     return np.asarray(raw.coalesce().values.any())
 
 
+_FORMULAS = """
+    addmm alias detach linalg_vector_norm linear_batch linear_batch_plain linear_rows linear_rows_plain mm mv permute
+    sum t transpose
+""".split()
 _FORMS: dict[str, Any] = {
-    "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any,
-    **dict.fromkeys(("addmm", "alias", "detach", "mm", "mv", "permute", "sum", "t", "transpose"), _formula),
+    "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any, **dict.fromkeys(_FORMULAS, _formula),
 }  # fmt: skip
 for _name, _form in _FORMS.items():
     REGISTRY[_name].sparse = _form
