@@ -12,7 +12,7 @@ import chainrule
 
 torch = pytest.importorskip("torch")
 
-# Separated by ` | ` and newlines. x: 2 by 3; e: a vector without elements; o: 3 by 4, to be written to.
+# Separated by ` | ` and newlines. x: 2 by 3; e: a vector without elements; o: 3 by 4, to be written to; v, p: numbers.
 OUT_OF_CREATION = """
 torch.zeros(3, 4, dtype=torch.int64, out=o) | torch.zeros(3, 4, layout=torch.sparse_coo, out=o)
 torch.zeros(3, 4, device="meta", out=o) | torch.full((3, 4), 1, layout=torch.sparse_coo, out=o)
@@ -36,6 +36,23 @@ x.hash_tensor((0, 1)) | torch.hash_tensor(x.half()) | torch.hash_tensor(x.int())
 torch.hash_tensor(x.to(torch.complex64)) | torch.hash_tensor(x, mode=1) | torch.hash_tensor(-x, 0)
 torch.hash_tensor(x / 0) | torch.hash_tensor(x, 0, out=o)
 """
+COUNTED = """
+torch.histogram(v, 4) | torch.histogram(v, 4, range=(0.0, 4.0)) | torch.histogram(v, 4, range=(4.0, 0.0))
+torch.histogram(v, 4, density=True) | torch.histogram(v, 4, range=(0.0, 4.0, 5.0)) | torch.histogram(v, 4, weight=v)
+torch.histogram(v, 4, weight=v, density=True) | torch.histogram(v, torch.tensor([0.0, 1, 3]))
+torch.histogram(v, torch.tensor([3.0])) | torch.histogram(v, torch.tensor([])) | torch.histogram(v, torch.tensor(3.0))
+torch.histogram(v, torch.tensor([0, 1])) | torch.histogram(e, 4) | torch.histogram(v / 0, 4) | torch.histogram(v, -1)
+torch.histogram(v.int(), 1) | torch.histogram(v, 1, weight=v.double()) | torch.histogram(v, 1, weight=e)
+torch.histogramdd(p, 2) | torch.histogramdd(p, [2, 3]) | torch.histogramdd(p, [2, 3], range=[0.0, 4.0, 0.0, 6.0])
+torch.histogramdd(p, [2]) | torch.histogramdd(p, [2, 3], range=[0.0, 4.0])
+torch.histogramdd(p, [2, 3], weight=torch.tensor([1.0, 2, 3])) | torch.histogramdd(e, 2)
+torch.histogramdd(p, [2, 3], weight=e) | torch.histogramdd(p, [2, 3], density=True) | torch.histogramdd(p, [2, -3])
+torch.histogramdd(p, (torch.tensor([0.0, 2, 4]), torch.tensor([0.0, 5, 6])))
+torch.histogramdd(p, [torch.tensor([0.0, 2, 4])]) | torch.histogramdd(p.int(), 2)
+torch.histogramdd(torch.zeros(0, 2), 2) | torch.histogramdd(torch.zeros(3, 0), 2)
+torch.histogramdd(torch.zeros(3, 0), 2, density=True) | torch.histc(v, 4) | torch.histc(v, 4, 3, 0)
+torch.histc(v.int(), 4, 3, 0) | torch.histc(v / 0, 4) | torch.histc(v, 4, out=o.double()) | torch.histc(v, 0)
+"""
 
 
 def lines(text: str) -> list[str]:
@@ -46,6 +63,7 @@ def told(lib: Any, expression: str) -> str:
     """The result in words; of an error its type and first sentence."""
     lib.manual_seed(0)
     names = {"torch": lib, "x": lib.arange(6.0).reshape(2, 3), "e": lib.zeros(0), "o": lib.zeros(3, 4)}
+    names |= {"v": lib.tensor([1.0, 2, 1, 5]), "p": lib.tensor([[1.0, 2], [3, 4], [1, 5]])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -54,7 +72,7 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}"
 
 
-@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED))
+@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED + COUNTED))
 def test_as_pytorch(expression: str) -> None:
     assert told(chainrule, expression) == told(torch, expression)
 

@@ -130,8 +130,8 @@ def _check(points: Tensor, weight: Any) -> None:
         return
     if weight.dtype is not points.dtype:
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
-            f"but got input({c_name(points.dtype)}), and weight({c_name(weight.dtype)})"
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({c_name(points.dtype)}), and weight({c_name(weight.dtype)})"
         )
     if tuple(weight.shape) != tuple(points.shape[:-1]):
         raise RuntimeError(
@@ -148,8 +148,8 @@ def _kinds(bins: Any, range: Any) -> str:
 def _refuse(name: str, bins: Any, range: Any, several: str) -> TypeError:
     return TypeError(
         f"{name}() received an invalid combination of arguments - got {_kinds(bins, range)}, but expected one of: "
-        f"(Tensor input, {several} bins, ...), (Tensor input, int bins, *, tuple of floats range = None, Tensor weight = "
-        "None, bool density = False)"
+        f"(Tensor input, {several} bins, ...), (Tensor input, int bins, *, tuple of floats range = None, Tensor weight "
+        "= None, bool density = False)"
     )
 
 
@@ -160,14 +160,16 @@ def histogram(
     """How many elements fall in each bin, and where the bins end."""
     if bins.__class__ is not int and not (isinstance(bins, Tensor) and range is None):
         raise _refuse("histogram", bins, range, "Tensor")
-    points: Any = input.reshape(-1, 1)  # type: ignore[attr-defined]
+    if bins.__class__ is int and bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    points: Any = input.reshape(-1, 1)
     weights = None if weight is None else weight.reshape(-1)
     _check(points, weights)
     if out is not None:
         _check_out(input, *out)
     values = points.detach().raw
     edges = _given_edges(values, [bins]) if isinstance(bins, Tensor) else _edges_of_counts(values, [bins], range)
-    counts = _counts.public(points, weights, edges=edges, density=density)  # type: ignore[attr-defined]
+    counts = _counts.public(points, weights, edges=edges, density=density)
     found = return_type("histogram", ("hist", "bin_edges"), [counts, fresh(np.array(edges[0]))])
     return into("histogram", found, out, (input,))
 
@@ -188,13 +190,13 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
         raise _refuse("histogramdd", bins, range, "tuple of Tensors")
     if not input.ndim:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
-    axes, values = input.shape[-1], input.detach().raw  # type: ignore[attr-defined]
-    several = [bins] * axes if isinstance(bins, int) else list(bins)
+    axes, values = input.shape[-1], input.detach().raw
+    several: list[Any] = [bins] * axes if isinstance(bins, int) else list(bins)
     given = bool(several) and isinstance(several[0], Tensor)
     if not given and len(several) != axes:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     _check(input, weight)
     edges = _given_edges(values, several) if given else _edges_of_counts(values, several, range)
-    counts = _counts.public(input, weight, edges=edges, density=density)  # type: ignore[attr-defined]
+    counts = _counts.public(input, weight, edges=edges, density=density)
     listed = tuple([fresh(np.array(e)) for e in edges])
     return return_type("histogramdd", ("hist", "bin_edges"), [counts, listed])

@@ -15,7 +15,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
-from chainrule.core.types import RETURN_TYPES, return_type
+from chainrule.core.types import RETURN_TYPES
 from chainrule.ops.along import axes_of, count, packed, restore_dtype, restored, unfolded
 from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.contract import conj

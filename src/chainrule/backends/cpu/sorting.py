@@ -319,7 +319,7 @@ def _histogram_range(x: Array, low: float, high: float) -> tuple[float, float]:
     if low == high:
         low, high = low - 1, high + 1
     if not (-inf < low < inf and -inf < high < inf):
-        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return low, high
