@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd import api, forward_ad
+from chainrule.autograd.cells import Cells, check_sparse_gradient, flat, whole
 from chainrule.autograd.node import Node, tick
 from chainrule.core.dtype import complex128, float64
 from chainrule.core.family import call
@@ -71,12 +72,6 @@ def _wants(x: Any) -> bool:
     return isinstance(x, Tensor) and x.requires_grad
 
 
-def _flat(t: Tensor) -> Any:
-    """The elements, in double precision."""
-    kind = np.complex128 if t.dtype.is_complex else np.float64
-    return np.asarray(t.detach().raw).astype(kind).reshape(-1)
-
-
 @dataclass(frozen=True)
 class _Check:
     """One function, where it is checked, and how closely."""
@@ -91,6 +86,11 @@ class _Check:
     forward: bool = False
     complex_at: tuple[int, ...] = ()  # the outputs (forward mode: the inputs) of which this function is one part
     imaginary: bool = False
+    masked: bool = False  # are the elements that a sparse input does not write down left out?
+
+    def moving(self) -> _Check:
+        """The same with inputs whose elements can all be moved."""
+        return self if self.masked else replace(self, inputs=tuple(map(whole, self.inputs)))
 
     @property
     def wanted(self) -> list[int]:
@@ -111,18 +111,18 @@ def _evaluated(check: _Check) -> list[Any]:
 
 def _difference(check: _Check, at: int, step: Any, length: float) -> list[Any]:
     """The central difference of every output when the input moves along `step`, per unit of `length`."""
-    x = check.inputs[at]
-    origin = x.raw.copy()
+    moved = Cells(check.inputs[at]).array
+    origin = moved.copy()
     try:
-        x.raw[...] = origin - step
+        moved[...] = origin - step
         low = _evaluated(check)
-        x.raw[...] = origin + step
+        moved[...] = origin + step
         high = _evaluated(check)
     finally:
-        x.raw[...] = origin
+        moved[...] = origin
     for a, b in zip(low, high):
         _check_same_kind(a, b, check.eps)
-    return [(_flat(b) - _flat(a)) / (2 * length) for a, b in zip(low, high)]
+    return [(flat(b) - flat(a)) / (2 * length) for a, b in zip(low, high)]
 
 
 def _check_same_kind(a: Any, b: Any, eps: Any, index: Any = None) -> None:
@@ -139,18 +139,16 @@ def _numerical(check: _Check, at: int) -> list[Any]:
     """The Jacobians of every output with respect to one input."""
     x = check.inputs[at]
     parts = (1, 1j) if x.dtype.is_complex else (1,)
-    rows: list[list[Any]] = []
-    for k in range(x.numel()):
+    cells, rows = Cells(x), []
+    for k in range(len(cells.at)):
         found: list[Any] = []
         for part in parts:
-            step = np.zeros(x.raw.shape, x.raw.dtype)
-            step.reshape(-1)[k] = check.eps * part
-            moved = _difference(check, at, step, check.eps)
+            moved = _difference(check, at, cells.unit(k, check.eps * part), check.eps)
             found = moved if not found else [a + 1j * b for a, b in zip(found, moved)]
         rows.append(found)
     if not rows:
-        return [np.zeros((0, o.numel())) for o in _evaluated(check)]
-    return [np.stack(column) for column in zip(*rows)]
+        return [np.zeros((x.numel(), o.numel())) for o in _evaluated(check)]
+    return [cells.rows(list(column), x.numel()) for column in zip(*rows)]
 
 
 # ------------------------------------------------------------------------------------------------ what autograd says
@@ -168,7 +166,7 @@ def _stacked(rows: list[list[Any]], leaves: list[Any]) -> tuple[list[Any], bool,
     dtypes = all(g is None or g.dtype is x.dtype for row in rows for g, x in zip(row, leaves))
     found = []
     for i, x in enumerate(leaves):
-        columns = [np.zeros(x.numel()) if row[i] is None else _flat(row[i]) for row in rows]
+        columns = [np.zeros(x.numel()) if row[i] is None else flat(row[i]) for row in rows]
         if any(c.size != x.numel() for c in columns):
             raise GradcheckError("Analytical gradient has incorrect size")
         found.append(np.stack(columns, 1) if columns else np.zeros((x.numel(), 0)))
@@ -220,7 +218,7 @@ def _pushed(check: _Check, at: int, tangent: Any) -> list[Any]:
                 raise GradcheckError("Forward AD gradient has dtype mismatch.")
             if t.shape != primal.shape:
                 raise GradcheckError("Forward AD gradient has incorrect size.")
-            found.append(_flat(t))
+            found.append(flat(t))
         return found
 
 
@@ -253,7 +251,7 @@ def _slow(check: _Check, func_out: tuple[Any, ...]) -> None:
     kept = [i for i, o in enumerate(func_out) if o.requires_grad]
     if not kept:
         return _no_outputs(check)
-    numerical = [[_numerical(check, at)[i] for i in kept] for at in check.wanted]
+    numerical = [[_numerical(check.moving(), at)[i] for i in kept] for at in check.wanted]
     for o, i in enumerate(kept):
         if check.forward:
             found = [_forward_jacobian(check, at, i) for at in check.wanted]
@@ -273,7 +271,9 @@ def _forward_jacobian(check: _Check, at: int, out_at: int) -> Any:
 
 def _direction(x: Any, rng: np.random.Generator) -> Any:
     """A random unit vector with an element for each of x; for a complex x a pair of them."""
-    u = rng.random(x.numel())
+    u = np.zeros(x.numel())
+    spots = Cells(x).spots
+    u[spots] = rng.random(len(spots))
     u /= max(float(np.linalg.norm(u)), 1e-300)
     return u
 
@@ -288,7 +288,8 @@ def _fast(check: _Check, func_out: tuple[Any, ...]) -> None:
         return _no_outputs_fast(check, us)
     analytical = None if check.forward else [_analytical(check, func_out[i], [v]) for i, v in zip(kept, vs)]
     for j, (at, (u, w)) in enumerate(zip(check.wanted, us)):
-        along, across = _moved(check, at, u, 1), None if w is None else _moved(check, at, w, 1j)
+        moving = check.moving()
+        along, across = _moved(moving, at, u, 1), None if w is None else _moved(moving, at, w, 1j)
         pushed = _pushed(check, at, u) if check.forward else None
         for o, i in enumerate(kept):
             if analytical is None:
@@ -305,8 +306,7 @@ def _fast(check: _Check, func_out: tuple[Any, ...]) -> None:
 
 
 def _moved(check: _Check, at: int, u: Any, part: complex) -> list[Any]:
-    shape = check.inputs[at].raw.shape
-    return _difference(check, at, (check.eps * u * part).reshape(shape), check.eps)
+    return _difference(check, at, Cells(check.inputs[at]).step(check.eps * u * part), check.eps)
 
 
 def _no_outputs_fast(check: _Check, us: list[Any]) -> None:
@@ -317,7 +317,7 @@ def _no_outputs_fast(check: _Check, us: list[Any]) -> None:
 
 def _in_slow_mode(check: _Check, func_out: tuple[Any, ...], out_at: int, in_at: int) -> str:
     """What the element-wise comparison would have said."""
-    n = _numerical(check, in_at)[out_at]
+    n = _numerical(check.moving(), in_at)[out_at]
     if check.forward:
         a = _forward_jacobian(check, in_at, out_at)
     else:
@@ -409,7 +409,8 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "complex. ",
                 stacklevel=4,
             )
-        if any(step == 0 and n > 1 for step, n in zip(x.stride(), x.shape)):
+        content = x._values() if x.is_sparse else x
+        if any(step == 0 and n > 1 for step, n in zip(content.stride(), content.shape)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call "
@@ -421,12 +422,20 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         )
 
 
+def _check_outputs(outputs: tuple[Any, ...]) -> None:
+    if any(o.is_sparse for o in outputs):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of "
+            "fn for gradcheck."
+        )
+
+
 def _random_like(t: Any) -> Any:
     return PUBLIC["f"]["randn_like"](t)
 
 
 def _same(a: Any, b: Any) -> bool:
-    return bool(np.allclose(_flat(a), _flat(b), rtol=1e-5, atol=1e-8, equal_nan=False))
+    return bool(np.allclose(flat(a), flat(b), rtol=1e-5, atol=1e-8, equal_nan=False))
 
 
 def _batched_backward(check: _Check, out: Any, out_at: int) -> None:
@@ -441,8 +450,8 @@ def _batched_backward(check: _Check, out: Any, out_at: int) -> None:
 
 
 def _batches(fn: Func, rows: list[Any], text: str, place: Callable[[int], tuple[int, int]]) -> None:
-    expected = [call("stack", list(column), dim=0) for column in zip(*(fn(r) for r in rows))]
     try:
+        expected = [call("stack", list(column), dim=0) for column in zip(*(fn(r) for r in rows))]
         found = api.BATCHED[0](fn, [call("stack", [r.detach() for r in rows], dim=0)])
     except RuntimeError as error:
         raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{text}") from error
@@ -473,7 +482,10 @@ def _zero_cotangents(check: _Check, outputs: tuple[Any, ...], masked: bool) -> N
     for g, x in zip(found, leaves):
         if g is None:
             continue
-        if not (np.allclose(_flat(g), 0) if masked else (_flat(g) == 0).all()):
+        wrong = check_sparse_gradient(g, x)
+        if wrong is not None:
+            raise GradcheckError(wrong)
+        if not (np.allclose(flat(g), 0) if masked else (flat(g) == 0).all()):
             raise GradcheckError("backward not multiplied by grad_output")
         if g.dtype is not x.dtype:
             raise GradcheckError("grad is incorrect type")
@@ -518,7 +530,7 @@ def _undefined_ok(check: _Check, outs: list[Any]) -> None:
     except RuntimeError as error:
         warnings.warn(_UNDEFINED_WARNING, stacklevel=5)
         raise GradcheckError("Expected backward function to handle undefined output grads.") from error
-    if any(g is not None and (_flat(g) != 0).any() for g in found):
+    if any(g is not None and (flat(g) != 0).any() for g in found):
         warnings.warn(_UNDEFINED_WARNING, stacklevel=5)
         raise GradcheckError(
             "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
@@ -577,11 +589,12 @@ def gradcheck(
     assert not (check_batched_forward_grad and not check_forward_ad), (
         "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
     )
-    check = _Check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    check = _Check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, masked=bool(masked))
     try:
         _check_inputs(check.inputs)
         func_out = func(*check.inputs)
         outputs = _differentiable(func_out)
+        _check_outputs(outputs)
         if check_backward_ad:
             _backward_checked(check, func_out, fast_mode)
         if check_forward_ad:

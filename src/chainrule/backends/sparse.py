@@ -46,6 +46,7 @@ class _Tagged(dict[np.dtype[Any], np.dtype[Any]]):
 
 
 _tagged = _Tagged()
+_sum: Any = np.add.reduce
 
 
 class _Flags:
@@ -290,7 +291,7 @@ def add_into(target: Any, x: SparseArray, sign: int = 1) -> Any:
     """Add the elements of `x` to an array, in place: as much work as there are elements written down."""
     x = x.coalesce()
     where = tuple(x.indices) if x.sparse_dim else ()
-    values = x.values if x.sparse_dim else np.add.reduce(x.values, 0, x.values.dtype)
+    values = x.values if x.sparse_dim else _sum(x.values, 0, x.values.dtype)
     if sign < 0:
         target[where] -= values
     else:
@@ -393,10 +394,10 @@ def total(x: SparseArray, axis: Any, keepdims: bool) -> Any:
     """The sum over axes: dense if no sparse axis is left."""
     axes = range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     k, kind = x.sparse_dim, x.values.dtype
-    values = np.add.reduce(x.values, tuple([1 + a - k for a in axes if a >= k]), kind, None, keepdims)
+    values = _sum(x.values, tuple([1 + a - k for a in axes if a >= k]), kind, None, keepdims)
     shape = tuple([1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes])
     if all([a in axes for a in range(k)]):
-        return np.asarray(np.add.reduce(values, 0, kind)).reshape(shape)
+        return np.asarray(_sum(values, 0, kind)).reshape(shape)
     gone = np.zeros_like(x.indices[0])
     rows = [gone if a in axes else x.indices[a] for a in range(k) if keepdims or a not in axes]
     return SparseArray(np.array(rows), values, shape, False).coalesce()

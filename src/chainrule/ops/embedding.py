@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from chainrule.backends import cpu
+from chainrule.core.dtype import int64
 from chainrule.core.family import call, indexing, shape_of, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -155,6 +157,13 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima over bags of looked-up rows: the rows of a matrix, or a vector cut at `offsets`."""
+    if weight.dtype is int64 and input.dtype.is_floating_point:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=3,
+        )
+        weight, input = input, weight
     _check_bag(input, weight, offsets, mode, sparse, per_sample_weights)
     if scale_grad_by_freq and mode == "max":
         raise ValueError("max mode does not support scaling the gradient by the frequency")

@@ -91,7 +91,8 @@ def _check_shapes(target: tuple[int, ...], source: tuple[int, ...]) -> None:
 def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, source = inputs[0].raw, inputs[1].raw
     if is_sparse(target) or is_sparse(source):
-        return _copy_sparse(*inputs)
+        _copy_sparse(*inputs)
+        return
     refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(

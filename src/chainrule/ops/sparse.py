@@ -7,6 +7,7 @@ another than the formula's. COO is the one layout: docs/decisions/0005.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, general
 from chainrule.core.layout import layout as Layout
 from chainrule.core.layout import sparse_coo, strided
-from chainrule.core.op import REGISTRY, Array
+from chainrule.core.op import REGISTRY, Array, OpFunction
 from chainrule.core.public import attribute, composite, method, spell
 from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import CPU, Tensor, fresh
@@ -44,7 +45,7 @@ def _as_it_is(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: An
     return op.run(np, tuple([t.raw if isinstance(t, Tensor) else t for t in inputs]), params)
 
 
-def _op(**facts: Any) -> Any:
+def _op(**facts: Any) -> Callable[[Callable[..., Any]], OpFunction]:
     return general(spelled="", linear=True, sparse=_as_it_is, **facts)
 
 
@@ -164,7 +165,9 @@ def _refuse_layout(name: str, asked: Any) -> None:
 
 
 @method
-def to_sparse(self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:  # fmt: skip
+def to_sparse(
+    self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
+) -> Tensor:
     """What of a tensor is not zero, as a sparse tensor; `sparse_dim` axes are sparse, the others dense."""
     if isinstance(sparse_dim, Layout):
         sparse_dim, layout = None, sparse_dim
@@ -181,7 +184,8 @@ def to_sparse(self: Tensor, sparse_dim: Any = None, *, layout: Any = None, block
     if is_sparse(given):
         if sparse_dim is not None and axes != given.sparse_dim:
             raise RuntimeError(
-                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
+                "supported"
             )
         return self
     _check_sparse_dim(axes, self.ndim)
@@ -351,7 +355,10 @@ def _coo_arguments(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, A
 
 
 @composite("f")
-def sparse_coo_tensor(*args: Any, dtype: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None, **named: Any) -> Tensor:  # fmt: skip
+def sparse_coo_tensor(
+    *args: Any, dtype: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None, is_coalesced: bool | None = None, **named: Any,
+) -> Tensor:  # fmt: skip
     """A sparse tensor: `indices[:, i]` is the place of `values[i]`; a place may be named several times."""
     indices, values, size = _coo_arguments(args, named)
     if named:

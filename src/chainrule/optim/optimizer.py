@@ -350,9 +350,9 @@ def _taken(param: Any, value: Any, key: Hashable = None) -> Any:
 class Formula(Optimizer):
     """An optimizer that changes each parameter by a formula of its own.
 
-    `takes_sparse` says what becomes of a sparse gradient: "no", it is refused; "whole", the formula runs on tensors, and
-    its operators know what to do; "rows", the formula runs on the elements that the gradient writes down, and on those
-    of the parameter and the state in the same places: the others do not change, and cost nothing.
+    `takes_sparse` says what becomes of a sparse gradient: "no", it is refused; "whole", the formula runs on tensors,
+    and its operators know what to do; "rows", the formula runs on the elements that the gradient writes down, and on
+    those of the parameter and the state in the same places: the others do not change, and cost nothing.
     """
 
     takes_sparse = "no"

@@ -185,7 +185,19 @@ def _tensors(actual: Any, expected: Any, o: _Options, at: tuple[Any, ...]) -> No
         _fail(f"The values for attribute 'stride()' do not match: {a} != {b}.", at, o)
     if isinstance(actual, Tensor) and "meta" in (actual.device.type, expected.device.type):
         return
-    _check_values(_elements(actual), _elements(expected), _given(o, [_kind(actual), _kind(expected)]), o, at)
+    tolerances = _given(o, [_kind(actual), _kind(expected)])
+    if isinstance(actual, Tensor) and actual.is_sparse and expected.is_sparse:
+        _sparse_tensors(actual, expected, tolerances, o, at)
+    else:
+        _check_values(_elements(actual), _elements(expected), tolerances, o, at)
+
+
+def _sparse_tensors(a: Any, b: Any, tolerances: tuple[float, float], o: _Options, at: tuple[Any, ...]) -> None:
+    """What is written down, and where, in its order."""
+    if a._nnz() != b._nnz():
+        _fail(f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}", at, o)
+    _check_values(_elements(a._indices()), _elements(b._indices()), _EXACT, o, at, "Sparse COO indices")
+    _check_values(_elements(a._values()), _elements(b._values()), tolerances, o, at, "Sparse COO values")
 
 
 def _fact(x: Any, name: str) -> Any:
@@ -200,11 +212,14 @@ def _kind(x: Any) -> Any:
 
 def _elements(x: Any) -> Any:
     if isinstance(x, Tensor):
+        x = x.to_dense() if x.is_sparse else x
         x = x.raw if type(x.raw) is np.ndarray else PUBLIC["m"]["numpy"](x, force=True)
     return dtypes.widened(np.asarray(x))
 
 
-def _check_values(a: Any, b: Any, tolerances: tuple[float, float], o: _Options, at: tuple[Any, ...]) -> None:
+def _check_values(
+    a: Any, b: Any, tolerances: tuple[float, float], o: _Options, at: tuple[Any, ...], what: str = "Tensor-likes"
+) -> None:
     rtol, atol = tolerances
     if a.dtype != b.dtype:
         a, b = a.astype(np.result_type(a, b)), b.astype(np.result_type(a, b))
@@ -222,7 +237,7 @@ def _check_values(a: Any, b: Any, tolerances: tuple[float, float], o: _Options, 
             o,
             at,
         )
-    _fail(_report(a, b, wrong, rtol, atol), at, o)
+    _fail(_report(what, a, b, wrong, rtol, atol), at, o)
 
 
 def _close(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -232,7 +247,7 @@ def _close(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
         return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def _report(a: Any, b: Any, wrong: Any, rtol: float, atol: float) -> str:
+def _report(what: str, a: Any, b: Any, wrong: Any, rtol: float, atol: float) -> str:
     exact = rtol == atol == 0
     count, total = int(np.sum(wrong)), wrong.size
     if a.dtype.kind in "iub":
@@ -241,7 +256,7 @@ def _report(a: Any, b: Any, wrong: Any, rtol: float, atol: float) -> str:
         absolute = np.where(wrong, np.abs(a - b), 0)
         real = np.float32 if a.dtype.itemsize < 8 or a.dtype.kind in "iub" or a.dtype == np.complex64 else np.float64
         relative = np.where(wrong, (absolute / np.abs(b)).astype(real), 0)
-    text = f"Tensor-likes are not {'equal' if exact else 'close'}!\n\n"
+    text = f"{what} are not {'equal' if exact else 'close'}!\n\n"
     text += f"Mismatched elements: {count} / {total} ({count / total:.1%})"
     for name, values, allowed in (("absolute", absolute, atol), ("relative", relative, rtol)):
         where = np.unravel_index(int(np.argmax(values)), values.shape)
