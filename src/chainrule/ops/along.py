@@ -11,22 +11,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import widened
 from chainrule.core.family import call, indexing
+from chainrule.core.layout import channels_last, channels_last_3d
 from chainrule.core.op import Array
 from chainrule.core.samples import Drawn, integers, real, samples
-from chainrule.core.shape import normalize_dims
+from chainrule.core.shape import is_contiguous, normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "packed", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
+    "axes_of", "count", "kept", "lined_up", "packed", "packed_or_last", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
     "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
 # What ops say that never cast into out=.
 SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"
-SCALARS = frozenset((np.float32, np.float64))
+SCALARS: frozenset[Any] = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 
 
@@ -52,6 +54,16 @@ def rank_of(x: Any) -> int:
 def packed(r: Any) -> Any:
     """What a fold leaves, in C order: NumPy keeps the order of the axes that remain, PyTorch does not."""
     return r if r.ndim < 2 or r.flags.c_contiguous else np.ascontiguousarray(r)
+
+
+def packed_or_last(r: Any) -> Any:
+    """In C order, or with the channels last, as they come."""
+    if r.ndim in (4, 5) and is_contiguous(r.shape, memory.element_strides(r), _LAST[r.ndim]):
+        return r
+    return packed(r)
+
+
+_LAST = {4: channels_last, 5: channels_last_3d}
 
 
 def count(shape: tuple[int, ...], dim: Any) -> int:

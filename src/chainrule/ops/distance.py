@@ -16,6 +16,7 @@ from chainrule.core.samples import apart, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.along import packed
 from chainrule.ops.domains import no_complex
 
 __all__ = ["cdist_op", "cosine_similarity", "normalize", "pairwise_distance"]
@@ -100,7 +101,7 @@ def _cdist_parts(g: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
 )  # fmt: skip
 def cdist_op(xp: Any, x1: Array, x2: Array, p: float) -> Array:
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
-    return _distances(x1[..., :, None, :] - x2[..., None, :, :], p)
+    return packed(_distances(x1[..., :, None, :] - x2[..., None, :, :], p))
 
 
 cdist_op.vjp(

@@ -18,7 +18,7 @@ from chainrule.core.ambient import here
 from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
-from chainrule.core.op import Array, Number
+from chainrule.core.op import REGISTRY, Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim, numel
@@ -64,7 +64,7 @@ def _widened(values: Any, batched: Any, size: int) -> list[Any]:
     ]
 
 
-def _elementwise_batched(op_of: Any) -> Any:
+def _elementwise_batched(name: str) -> Any:
     """gather and its kind: input, index and source have the same rank, so the axis just moves up by one."""
 
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -73,31 +73,36 @@ def _elementwise_batched(op_of: Any) -> Any:
         dim = normalize_dim(params["dim"], rank)
         if rank:
             wide = [front(v, rank) if isinstance(v, Tensor) else v for v in wide]
-            return op_of().op.call(tuple(wide), {**params, "dim": dim + 1})
+            return REGISTRY[name].call(tuple(wide), {**params, "dim": dim + 1})
         lifted = [call("unsqueeze", v, dim=1) if isinstance(v, Tensor) and len(shape_of(v)) == 1 else v for v in wide]
-        return call("select", op_of().op.call(tuple(lifted), {**params, "dim": 1}), dim=1, index=0)
+        return call("select", REGISTRY[name].call(tuple(lifted), {**params, "dim": 1}), dim=1, index=0)
 
     return rule
 
 
-def _slices_batched(op_of: Any) -> Any:
-    """index_add and its kind: where every example uses the same index vector, the axis moves up by one."""
+def _slices_batched(name: str) -> Any:
+    """index_add and its kind."""
 
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
-        x, index, *source = values
-        rank = len(shape_of(x)) - bool(batched[0])
-        if rank == 0:
-            return None
-        if batched[1]:
-            return _joined_slices(op_of().op, (x, index, *source), batched, size, params, rank)
-        dim = normalize_dim(params["dim"], rank)
-        x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
-        return op_of().op.call((x, index, *source), {**params, "dim": dim + 1})
+        return _over_slices(REGISTRY[name].call, values, batched, size, params)
 
     return rule
 
 
-def _joined_slices(op: Any, values: Any, batched: Any, size: int, params: Any, rank: int) -> Any:
+def _over_slices(apply: Any, values: Any, batched: Any, size: int, params: Any) -> Any:
+    """Where every example uses the same index vector, the axis moves up by one. `apply` takes inputs and parameters."""
+    x, index, *source = values
+    rank = len(shape_of(x)) - bool(batched[0])
+    if rank == 0:
+        return None
+    if batched[1]:
+        return _joined_slices(apply, (x, index, *source), batched, size, params, rank)
+    dim = normalize_dim(params["dim"], rank)
+    x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
+    return apply((x, index, *source), {**params, "dim": dim + 1})
+
+
+def _joined_slices(apply: Any, values: Any, batched: Any, size: int, params: Any, rank: int) -> Any:
     """An index vector for each example: the slices of all examples side by side, numbers shifted."""
     dim = normalize_dim(params["dim"], rank) + 1
     x, index, *source = _widened(values, batched, size)
@@ -106,7 +111,7 @@ def _joined_slices(op: Any, values: Any, batched: Any, size: int, params: Any, r
     rows = call("unsqueeze", rows, dim=1) if len(shape_of(index)) > 1 else rows
     shifted = call("reshape", call("where", index < 0, index + n, index) + rows, shape=(-1,))
     joined = [_side_by_side(t, dim if len(shape_of(t)) == rank + 1 else 0) for t in (x, *source)]
-    found = op.call((joined[0], shifted, *joined[1:]), {**params, "dim": 0})
+    found = apply((joined[0], shifted, *joined[1:]), {**params, "dim": 0})
     apart = call("reshape", found, shape=(size, n, *shape_of(found)[1:]))
     return call("movedim", apart, source=1, destination=dim)
 
@@ -163,7 +168,7 @@ def _no_batch(name: str) -> Any:
 # ------------------------------------------------------------------------------------------------ gather, scatter
 
 
-@indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched(lambda: gather))
+@indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched("gather"))
 def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Elements picked along an axis: `out[i][j] = input[index[i][j]][j]` for dim 0."""
     return xp.scatter.gather(input, normalize_dim(dim, input.ndim), index)
@@ -191,7 +196,7 @@ gather.vjp(input=_gather_pull)
 
 
 @indexing(
-    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_add),
+    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_add"),
     samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]),
 )  # fmt: skip
 def scatter_add(xp: Any, input: Array, dim: int, index: Array, src: Array) -> Array:
@@ -219,8 +224,8 @@ corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
 
 
 @indexing(
-    spelled="", node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"},
-    vmap=_elementwise_batched(lambda: scatter_op), name="scatter",
+    spelled="", exact=SAME_OUT, node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"},
+    vmap=_elementwise_batched("scatter"), name="scatter",
     samples=samples(real, [((3, 4), _apart_rows, (2, 4)), ((3, 4), _apart_rows, 2.5)], dim=[0]),
 )  # fmt: skip
 def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
@@ -235,7 +240,7 @@ scatter_op.vjp(
 
 
 @indexing(
-    spelled="", node="NotImplemented", vmap=_elementwise_batched(lambda: scatter_fold),
+    spelled="", exact=SAME_OUT, node="NotImplemented", vmap=_elementwise_batched("scatter_fold"),
     samples=samples(real, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["add"]),
 )  # fmt: skip
 def scatter_fold(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int, reduce: str) -> Array:
@@ -427,7 +432,7 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
 
 
 @indexing(
-    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched(lambda: scatter_reduce),
+    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_reduce"),
     samples=samples(
         apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"],
         include_self=[True, False],
@@ -463,11 +468,11 @@ def index_select(xp: Any, input: Array, dim: int, index: Array) -> Array:
     return xp.scatter.index_select(input, normalize_dim(dim, input.ndim), index)
 
 
-index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, input_shape), dim, index, g))
+index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, input_shape), dim, index, g))  # type: ignore[has-type]
 
 
 @indexing(
-    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched(lambda: index_add),
+    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched("index_add"),
     samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]),
 )  # fmt: skip
 def index_add(xp: Any, input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
@@ -490,7 +495,7 @@ def _spread(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 @indexing(
-    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched(lambda: index_copy),
+    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched("index_copy"),
     samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0]),
 )  # fmt: skip
 def index_copy(xp: Any, input: Array, dim: int, index: Array, source: Array) -> Array:
@@ -502,26 +507,16 @@ def index_copy(xp: Any, input: Array, dim: int, index: Array, source: Array) -> 
 
 
 index_copy.vjp(
-    input=lambda g, index, dim: index_fill(g, dim, index, 0),
+    input=lambda g, index, dim: index_fill(g, dim, index, 0),  # type: ignore[has-type]
     source=lambda g, index, dim, source_shape: _spread(index_select(g, dim, index), source_shape),
 )
 
 
 def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
-    if batched[2]:
-        return None
-    return _slices_batched(lambda: _FillWith(values[2]))(values[:2], batched[:2], size, params)
+    def fill(inputs: Any, params: dict[str, Any]) -> Any:
+        return REGISTRY["index_fill"].call((*inputs, values[2]), params)
 
-
-class _FillWith:
-    """`index_fill` with its value fixed, as `_slices_batched` calls an op."""
-
-    def __init__(self, value: Any) -> None:
-        self.value, self.op = value, self
-
-    def call(self, inputs: Any, params: Any) -> Any:
-        """The op on the other inputs."""
-        return index_fill.op.call((*inputs, self.value), params)
+    return None if batched[2] else _over_slices(fill, values[:2], batched[:2], size, params)
 
 
 @indexing(
@@ -563,7 +558,7 @@ def index_reduce(
 
 
 index_reduce.vjp(**_fold_rules(True, "source"))
-index_reduce.op.batch = _slices_batched(lambda: index_reduce)
+index_reduce.op.batch = _slices_batched("index_reduce")
 
 
 # ------------------------------------------------------------------------------------------------ flat, by a mask
@@ -580,7 +575,7 @@ def take(xp: Any, input: Array, index: Array) -> Array:
     return xp.scatter.take(input, index)
 
 
-take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index, g, True))
+take.vjp(input=lambda g, index, input_shape: put(zeros_of(g, input_shape), index, g, True))  # type: ignore[has-type]
 
 
 @indexing(
@@ -626,7 +621,7 @@ def masked_scatter(xp: Any, input: Array, mask: Array, source: Array) -> Array:
 
 masked_scatter.vjp(
     input=lambda g, mask, input_shape: sum_to(_masked(g, mask, 0.0), input_shape),
-    source=lambda g, mask, source_shape: masked_rest(g, mask, shape=source_shape),
+    source=lambda g, mask, source_shape: masked_rest(g, mask, shape=source_shape),  # type: ignore[has-type]
 )
 
 
@@ -659,6 +654,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
             f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     dim = normalize_dim(dim, input.ndim)
+    if input.shape[dim]:
+        indices = indices.remainder(input.shape[dim])
     shape = np.broadcast_shapes(_flat_at(input.shape, dim), _flat_at(indices.shape, dim))
     x = input.expand(_set_at(shape, dim, input.shape[dim]))
     return gather.public(x, dim, indices.expand(_set_at(shape, dim, indices.shape[dim])), **more)  # type: ignore[no-any-return]

@@ -9,12 +9,12 @@ import numpy as np
 from chainrule.backends.cpu import memory
 from chainrule.core.dtype import can_cast
 from chainrule.core.family import Family, call, common_dtype, shape_of
-from chainrule.core.layout import channels_last, channels_last_3d
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
-from chainrule.core.shape import is_contiguous, normalize_dim
+from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import packed_or_last
 from chainrule.ops.parts import AXES, slice_view, unbind
 
 __all__ = ["block_diag", "cat", "stack"]
@@ -74,7 +74,7 @@ def cat(xp: Any, *tensors: Array, dim: int = 0) -> Array:
     """The tensors one after another along an axis they have. Vectors without elements count as nothing."""
     try:
         found = xp.concatenate(tensors, dim)
-        return found if found.flags.c_contiguous else _plain(found)
+        return found if found.flags.c_contiguous else packed_or_last(found)
     except (ValueError, TypeError, IndexError):
         return _cat_legacy(xp, tensors, dim)
 
@@ -92,17 +92,7 @@ def _cat_legacy(xp: Any, tensors: tuple[Any, ...], dim: int) -> Any:
     for at, t in enumerate(tensors):
         if t.shape != (0,):
             _check_joins(solid[0].shape, t.shape, axis, at)
-    return _plain(xp.concatenate(solid, axis))
-
-
-def _plain(found: Any) -> Any:
-    """In C order, or with the channels last where all tensors had them last."""
-    if found.ndim in (4, 5) and is_contiguous(found.shape, memory.element_strides(found), _LAST[found.ndim]):
-        return found
-    return np.ascontiguousarray(found)
-
-
-_LAST = {4: channels_last, 5: channels_last_3d}
+    return packed_or_last(xp.concatenate(solid, axis))
 
 
 def _check_joins(first: Shape, shape: Shape, axis: int, at: int) -> None:

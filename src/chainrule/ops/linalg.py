@@ -138,7 +138,7 @@ def _public(op_fn: Any, name: str, places: str = "l") -> None:
 
 def _regular(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """Away from singular: random with a strong diagonal."""
-    return rng.normal(size=shape) + 3 * np.eye(*shape[-2:])
+    return rng.normal(size=shape) + 3 * np.eye(shape[-2], shape[-1])
 
 
 def _triangle(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:

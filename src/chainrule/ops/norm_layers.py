@@ -26,6 +26,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.along import packed, packed_or_last
 
 __all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
 
@@ -190,7 +191,7 @@ def native_layer_norm(
     if bias is not None:
         d += bias.reshape(-1)
     lead = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
-    return d.reshape(input.shape), mean.reshape(lead), r.reshape(lead)
+    return packed(d.reshape(input.shape)), mean.reshape(lead), r.reshape(lead)
 
 
 def _layer_input(
@@ -297,7 +298,7 @@ def batch_norm_op(
     out *= r if weight is None else r * weight.reshape(one)
     if bias is not None:
         out += bias.reshape(one)
-    return out.reshape(input.shape), mean.reshape(-1), r.reshape(-1), var.reshape(-1)
+    return packed_or_last(out.reshape(input.shape)), mean.reshape(-1), r.reshape(-1), var.reshape(-1)
 
 
 def _batch_kept(x: Any, mean: Any, rstd: Any, one: Ints, axes: Ints, count: int, training: bool, eps: float) -> Any:
@@ -386,7 +387,7 @@ def native_group_norm(
     d *= (scale if weight is None else scale * weight)[:, :, None]
     if bias is not None:
         d += bias[:, None]
-    return d.reshape(input.shape), mean.reshape(N, group), r.reshape(N, group)
+    return packed(d.reshape(input.shape)), mean.reshape(N, group), r.reshape(N, group)
 
 
 def _grouped(x: Any, mean: Any, rstd: Any, rows: Ints, eps: float) -> tuple[Any, Any, Any]:
@@ -582,7 +583,7 @@ def _instance_norm(
     out = _batch_norm(joined, w, b, means, variances, use_input_stats, momentum, eps)
     with no_grad():
         for running, seen in ((running_mean, means), (running_var, variances)):
-            if running is not None:
+            if running is not None and seen is not None:
                 running.copy_(seen.view(n, c).mean(0))
     return out.view(input.shape)
 

@@ -44,7 +44,8 @@ __all__ = [
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 one: list[tuple[Any, ...]] = [((3, 4),), ((),), ((2, 3, 2),)]
-_add, _multiply = np.add.reduce, np.multiply.reduce
+_add: Any = np.add.reduce
+_multiply: Any = np.multiply.reduce
 _everywhere: dict[str, list[Any]] = {"dim": [None, 0, (0,), (-1,)], "keepdim": [False, True]}
 _one_axis: dict[str, list[Any]] = {"dim": [0, -1], "keepdim": [False, True]}
 
@@ -277,6 +278,7 @@ def _check_aminmax(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     outs=("min", "max"),
     differentiable=(0, 1),
     check=_check_aminmax,
+    exact=SAME_OUT,
     samples=samples(apart, one, dim=[None, 0], keepdim=[False, True]),
 )
 def aminmax(xp: Any, input: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
@@ -494,16 +496,21 @@ def _logical_batch(name: str) -> Any:
     return run
 
 
+def _truth(name: str) -> Any:
+    message = f"{name} only supports bool tensor for result, got: {{out}}"
+    return lambda inputs, out: None if out.dtype.name == "uint8" else message
+
+
 _truths: dict[str, list[Any]] = {"dim": [None, 0, (-1,)], "keepdim": [False, True]}
 
 
-@reduction(vmap=_logical_batch("all"), samples=samples(integers(2), one, **_truths))
+@reduction(vmap=_logical_batch("all"), exact=_truth("all"), samples=samples(integers(2), one, **_truths))
 def all(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """True where every element along the given axes (or of all) is nonzero."""
     return _logical("all", xp.logical_and, input, dim, keepdim)
 
 
-@reduction(vmap=_logical_batch("any"), samples=samples(integers(2), one, **_truths))
+@reduction(vmap=_logical_batch("any"), exact=_truth("any"), samples=samples(integers(2), one, **_truths))
 def any(xp: Any, input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """True where some element along the given axes (or of all) is nonzero."""
     return _logical("any", xp.logical_or, input, dim, keepdim)

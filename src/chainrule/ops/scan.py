@@ -18,7 +18,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import lined_up, placed, rank_of, restore_dtype, sum_dtype
+from chainrule.ops.along import SAME_OUT, lined_up, placed, rank_of, restore_dtype, sum_dtype
 from chainrule.ops.writing import into
 
 __all__ = [
@@ -127,7 +127,7 @@ def _backwards_sum(g: Any, dim: int) -> Any:
     return np.flip(np.add.accumulate(np.flip(g, dim), dim, g.dtype), dim)
 
 
-@scan(linear=True, fills=True, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
+@scan(linear=True, fills=True, exact=SAME_OUT, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
 def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running sum along an axis."""
     return _accumulated(xp, xp.add, input, dim, dtype)
@@ -136,7 +136,7 @@ def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Ar
 cumsum.vjp(input=lambda g, dim: _backwards_sum(g, dim))
 
 
-@scan(fills=True, spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
+@scan(fills=True, exact=SAME_OUT, spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
 def cumprod(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running product along an axis."""
     return _accumulated(xp, xp.multiply, input, dim, dtype)
@@ -156,6 +156,8 @@ cumprod.vjp(input=_cumprod_pull)
 
 # ------------------------------------------------------------------------------------------------ running extremes
 
+_SCALAR = "expected scalar_type {result} but found {out}"
+
 
 def _check_extreme(name: str) -> Any:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -170,13 +172,13 @@ def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:
     return placed(g, indices, dim=normalize_dim(dim, len(input_shape)), shape=tuple(input_shape))
 
 
-@scan(outs=("values", "indices"), check=_check_extreme("cummax"), samples=samples(apart, _rows, dim=[0, -1]))
+@scan(outs=("values", "indices"), check=_check_extreme("cummax"), exact=_SCALAR, samples=samples(apart, _rows, dim=[0, -1]))
 def cummax(xp: Any, input: Array, dim: int) -> Array:
     """The largest value so far along an axis, and where it was."""
     return xp.sorting.cummax(input, normalize_dim(dim, input.ndim))
 
 
-@scan(outs=("values", "indices"), check=_check_extreme("cummin"), samples=samples(apart, _rows, dim=[0, -1]))
+@scan(outs=("values", "indices"), check=_check_extreme("cummin"), exact=_SCALAR, samples=samples(apart, _rows, dim=[0, -1]))
 def cummin(xp: Any, input: Array, dim: int) -> Array:
     """The smallest value so far along an axis, and where it was."""
     return xp.sorting.cummin(input, normalize_dim(dim, input.ndim))
@@ -193,9 +195,6 @@ def _check_logcumsumexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None
     dtype = inputs[0].dtype
     if dtype.category < 2:
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtype.title}'")
-
-
-_SCALAR = "expected scalar_type {result} but found {out}"
 
 
 @scan(check=_check_logcumsumexp, exact=_SCALAR, samples=samples(real, _rows, dim=[0, -1]))
@@ -317,4 +316,5 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int =
     """The running area under sampled curves, by trapezoids."""
     _either("cumulative_trapezoid", x, dx)
     areas = _areas(y, x, 1 if dx is None else dx, dim, "cumulative_trapezoid")
-    return cumsum(areas, normalize_dim(dim, y.ndim)) / 2.0
+    sums: Tensor = cumsum(areas, normalize_dim(dim, y.ndim))
+    return sums / 2.0

@@ -16,7 +16,7 @@ from chainrule.core.layout import contiguous_format
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
-from chainrule.core.shape import normalize_dim, normalize_dims
+from chainrule.core.shape import dense_strides, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, packed
 from chainrule.ops.arguments import as_int, one_of, read_ints
@@ -354,7 +354,7 @@ def _batch_diag_embed(values: Any, batched: Any, size: int, params: dict[str, An
 
 
 @general(
-    linear=True, vmap=_batch_diag_embed,
+    linear=True, exact=SAME_OUT, vmap=_batch_diag_embed,
     samples=samples(real, [((2, 3),)], offset=[0, 1, -1], dim1=[0, -3], dim2=[-1, 1]),
 )  # fmt: skip
 def diag_embed(xp: Any, input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
@@ -380,7 +380,7 @@ def _batch_diagonal_copy(values: Any, batched: Any, size: int, params: dict[str,
     return clone(diagonal(v, params["offset"], *(1 + normalize_dim(params[n], rank) for n in ("dim1", "dim2"))))
 
 
-@general(linear=True, samples=samples(real, [((3, 4),)], offset=[0, 1]), vmap=_batch_diagonal_copy)
+@general(linear=True, exact=SAME_OUT, samples=samples(real, [((3, 4),)], offset=[0, 1]), vmap=_batch_diagonal_copy)
 def diagonal_copy(xp: Any, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """A copy of the diagonals."""
     return diagonal.op.forward(xp, input, offset, dim1, dim2).copy()
@@ -424,8 +424,14 @@ def _fits(have: Shape, want: Shape) -> None:
         )
 
 
+def _kept_strides(x: Any) -> Shape:
+    """The steps of a copy: the same, gaps included, but of stretched axes."""
+    steps = memory.element_strides(x)
+    return dense_strides(x.shape, steps) if memory.has_overlap(x) else steps
+
+
 def _scattered(input: Any, src: Any, window: Any) -> Any:
-    whole = input.copy() if input.flags.c_contiguous else memory.relaid(input, memory.element_strides(input))
+    whole = memory.relaid(input, _kept_strides(input)) if not input.flags.c_contiguous else input.copy()
     part = window(whole)
     _fits(src.shape, part.shape)
     part[...] = src

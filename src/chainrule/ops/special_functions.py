@@ -251,10 +251,8 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 )  # fmt: skip
 def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The Hurwitz zeta function: the sum of (k + q)**-x over k >= 0. Differentiable in q."""
-    shape = np.broadcast_shapes(np.shape(input), np.shape(other))
     like = input if hasattr(input, "dtype") else other
-    x, q = (np.ascontiguousarray(np.broadcast_to(np.asarray(v, like.dtype), shape)) for v in (input, other))
-    return xp.special.zeta(x, q).reshape(shape)
+    return xp.special.zeta(np.asarray(input, like.dtype), np.asarray(other, like.dtype))
 
 
 def _no_order_derivative(g: Any) -> NoReturn:

@@ -28,7 +28,7 @@ __all__ = [
     "var_mean",
 ]  # fmt: skip
 
-_add = np.add.reduce
+_add: Any = np.add.reduce
 one: list[tuple[Any, ...]] = [((3, 4),), ((2, 3, 2),)]
 _spread_grid: dict[str, list[Any]] = {"dim": [None, 0, (-1,)], "correction": [1, 0], "keepdim": [False, True]}
 
@@ -145,7 +145,7 @@ std_mean_op.vjp(
     )
 )
 for _pair in (var_mean_op, std_mean_op):
-    RETURN_TYPES[_pair.op.name, _pair.op.outs] = lambda *values: values
+    RETURN_TYPES[_pair.op.name, tuple(_pair.op.outs or ())] = lambda *values: values
 
 
 def _read_spread(

@@ -54,7 +54,7 @@ def gelu_tanh(x: Array) -> Array:
     return inner
 
 
-def _shifted(x: Any, axis: int) -> Array:
+def _shifted(x: Any, axis: int) -> Any:
     """x minus its maximum along the axis, so that no exponential overflows; -inf alone gives NaN, as in PyTorch."""
     if x.ndim == 0:
         return np.subtract(x, x, out=...)

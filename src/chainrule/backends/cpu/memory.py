@@ -16,7 +16,7 @@ from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overl
 __all__ = [
     "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "has_overlap", "mapped", "moved",
     "moved_to", "offset_of", "ordered_as", "overlap", "overlaps", "owner", "partly_overlap", "place", "relaid",
-    "room_like", "strided", "take", "uninitialised",
+    "rooted", "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -60,6 +60,25 @@ def bytes_of(held: Any) -> Any:
 def moved(raw: Any, to: Any) -> Any:
     """The same shape and steps, as far into other memory as `raw` is into its own."""
     return _make(raw.__class__, raw.shape, raw.dtype, bytes_of(to), address(raw) - address(owner(raw)), raw.strides)
+
+
+class _Foreign:
+    """Memory that belongs to somebody else: an array over it has no owner beyond itself."""
+
+    __slots__ = ("__array_interface__", "held")
+
+    def __init__(self, held: Any, extent: int) -> None:
+        known = held.__array_interface__
+        self.held = held
+        self.__array_interface__ = {"version": 3, "shape": (extent,), "typestr": "|u1", "data": known["data"]}
+
+
+def rooted(raw: Any) -> Any:
+    """The same elements as memory of their own: it begins at the first one and ends at the last."""
+    if raw.size == 0 or (raw.base is None and raw.flags.c_contiguous):
+        return raw.view(np.ndarray)
+    extent = sum([(n - 1) * s for n, s in zip(raw.shape, raw.strides)]) + raw.dtype.itemsize
+    return _make(np.ndarray, raw.shape, raw.dtype, np.asarray(_Foreign(raw, extent)), 0, raw.strides)
 
 
 def moved_to(held: Any, shape: Shape, dtype: np.dtype[Any], first: int, steps: Shape) -> Any:
@@ -175,7 +194,7 @@ def room_like(raw: Any, dtype: Any = None) -> Any:
 def ordered_as(raw: Any, like: Any) -> Any:
     """`raw`, of the shape of `like`, with its axes in the order in which those of `like` lie."""
     if like.flags.c_contiguous:
-        return raw if raw.flags.c_contiguous else np.ascontiguousarray(raw)
+        return np.asarray(raw, order="C")
     steps = dense_strides(like.shape, element_strides(like))
     return raw if element_strides(raw) == steps else relaid(raw, steps)
 

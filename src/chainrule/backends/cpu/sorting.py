@@ -56,10 +56,10 @@ def argsort(x: Array, dim: int = -1, descending: bool = False) -> Array:
         return np.zeros_like(x, np.int64)
     keys = _sortable(x)
     if not descending:
-        return memory.ordered_as(keys.argsort(dim, kind="stable"), x)
+        return memory.ordered_as(keys.argsort(dim, kind="stable"), x)  # type: ignore[no-any-return]
     # Reversed twice, so that equals keep their order and NaN comes first.
     backwards = np.flip(np.flip(keys, dim).argsort(dim, kind="stable"), dim)
-    return memory.ordered_as(np.asanyarray(x.shape[dim] - 1 - backwards), x)
+    return memory.ordered_as(np.asanyarray(x.shape[dim] - 1 - backwards), x)  # type: ignore[no-any-return]
 
 
 def _pick(x: Array, indices: Array, dim: int) -> Array:
@@ -107,7 +107,7 @@ def _extreme_indices(keys: Array, k: int, dim: int, largest: bool) -> Array:
 def _reduced(values: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if keepdim or not values.ndim:
         return values, indices
-    return np.ascontiguousarray(values.squeeze(dim)), np.ascontiguousarray(indices.squeeze(dim))
+    return np.asarray(values.squeeze(dim), order="C"), np.asarray(indices.squeeze(dim), order="C")
 
 
 def _select(x: Array, place: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:

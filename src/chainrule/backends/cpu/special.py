@@ -45,7 +45,7 @@ BLOCK = 1 << 13
 
 
 def _run(core: Core, arrays: Sequence[Array], work: type[np.floating[Any]]) -> Array:
-    out = memory.room_like(arrays[0])
+    out: Array = memory.room_like(arrays[0])
     flat, sources = out, list(arrays)
     if not out.flags.c_contiguous:
         order = sorted(range(out.ndim), key=lambda axis: -out.strides[axis])
@@ -362,8 +362,7 @@ def _zeta(s: Array, q: Array) -> Array:
 def zeta(x: Array, q: Array) -> Array:
     """Hurwitz's zeta function, the sum of (q + k)**-x over k >= 0; the arrays are broadcast."""
     if x.shape != q.shape:
-        x, q = np.broadcast_arrays(x, q)
-        x = x if not q.ndim else np.ascontiguousarray(x)  # its steps of 0 tell nothing of an order
+        x, q = (np.ascontiguousarray(v) for v in np.broadcast_arrays(x, q))
     return _run(_zeta, (x, q), np.float64)
 
 
