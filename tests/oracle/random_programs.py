@@ -1,0 +1,35 @@
+"""Random programs: see `tests.oracle.programs`."""
+
+from __future__ import annotations
+
+import tests.oracle.steps_in_place
+import tests.oracle.steps_of_parts
+from tests.oracle.programs import Step
+from tests.oracle.steps_of_graphs import finale
+from tests.oracle.steps_of_values import create
+from tests.oracle.writer import TEMPLATES, Writer
+
+
+def program(seed: int, length: int | None = None) -> tuple[list[Step], bool]:
+    """The steps of a program, and whether to look after each of them or only after the last."""
+    w = Writer(seed)
+    return written(w, length or w.rng.randint(4, 16)), w.every
+
+
+def written(w: Writer, length: int) -> list[Step]:
+    for _ in range(w.rng.randint(1, 3)):
+        w.add("create", create(w, leaf=True))
+    kinds, weights = list(TEMPLATES), [weight for weight, _ in TEMPLATES.values()]
+    tries = 0
+    while len(w.steps) < length and tries < 5 * length:
+        tries += 1
+        kind = w.rng.choices(kinds, weights)[0]
+        try:
+            text = TEMPLATES[kind][1](w)
+        except RuntimeError:  # it asked a view that may not be asked any more
+            continue
+        if text:
+            w.add(kind, text)
+    for text in finale(w):
+        w.add("finale", text)
+    return w.steps
