@@ -6,6 +6,7 @@ tensor goes: None (it needs none), LEAF (to its own `.grad`), a node, or a `Port
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ class Store:
     """What tensors over the same memory share: how often it changed, and where it changed last."""
 
     __slots__ = ("code", "kept", "lasti", "op", "version")
+
+    kept: Any  # what stands for the memory itself, once somebody asked: ops.storages
 
     def __init__(self) -> None:
         self.version = 0
@@ -112,9 +115,9 @@ class Extra:
         self.detached: int | None = None  # the tick of `detach_`: older nodes that saved this tensor must refuse
         self.grad: Tensor | None = None
         self.grad_dtype: Any = None
-        self.hooks: dict[int, Any] | None = None  # hooks of a leaf; those of others live at their node
+        self.hooks: OrderedDict[int, Any] | None = None  # hooks of a leaf; those of others live at their node
         self.name: str | None = None
-        self.post_hooks: dict[int, Any] | None = None  # register_post_accumulate_grad_hook
+        self.post_hooks: OrderedDict[int, Any] | None = None  # register_post_accumulate_grad_hook
         self.retained = False  # retain_grad() was called on a non-leaf
         self.tangent: Any = None  # forward mode: (level, tangent), and the version since, if an in-place change gave it
         self.turned = 0  # the version at which an in-place view op (`t_`, `squeeze_`) last changed the geometry
@@ -157,8 +160,8 @@ class Tensor(TensorBase):
 
     @property
     def device(self) -> Device:
-        raw = self.raw  # an ndarray of another class is one without elements; what is none has elements
-        return CPU if raw.__class__ is np.ndarray or not isinstance(raw, np.ndarray) else META
+        raw = self.raw  # arrays without elements say where they would have them
+        return CPU if raw.__class__ is np.ndarray else getattr(raw, "home", CPU)
 
     @property
     def ndim(self) -> int:
@@ -170,7 +173,7 @@ class Tensor(TensorBase):
 
 
 PLAIN: set[type[Tensor]] = {Tensor}  # classes whose instances the fast path may take as they are
-FOREIGN: set[type[Tensor]] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
+FOREIGN: set[Any] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
 _new = object.__new__
 
 

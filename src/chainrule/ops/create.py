@@ -18,7 +18,7 @@ import numpy as np
 from chainrule.autograd.cuts import EXITS, cut_of, known, returns
 from chainrule.autograd.versions import InferenceStore
 from chainrule.backends import meta
-from chainrule.backends.cpu.memory import uninitialised
+from chainrule.backends.cpu.memory import rooted, uninitialised
 from chainrule.backends.sparse import Unsupported, is_sparse, nothing
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
@@ -27,7 +27,7 @@ from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.family import Creation, common_dtype
+from chainrule.core.family import Creation, call, common_dtype
 from chainrule.core.function_protocol import override
 from chainrule.core.layout import contiguous_format, preserve_format, sparse_coo, strided
 from chainrule.core.literal import array_of, cast_number, check_array
@@ -38,6 +38,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import Size, dense_strides, is_non_overlapping_and_dense, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
 from chainrule.ops.exchange import tensor_over
+from chainrule.ops.storages import fix
 from chainrule.ops.typed_storage import is_storage
 
 __all__ = [
@@ -134,7 +135,7 @@ def made_of(data: Any, raw: Any, requires_grad: bool = False) -> Tensor:
 
 def _cut_before(data: Any, raw: Any) -> Cut | None:
     """Why no gradient flows to a tensor made of these data, if they were computed from what had one."""
-    while data.__class__ in _SHAPES and data:
+    while isinstance(data, (tuple, list)) and data:
         data = data[0]
     if isinstance(data, Tensor):
         return cut_of(data, "copy")
@@ -375,8 +376,7 @@ def _as_tensor(data: Any, dtype: DType | None, device: Any, copy: bool | None) -
     if isinstance(data, Tensor):
         return _converted(data, dtype, device, bool(copy))
     if isinstance(data, np.ndarray) and not copy:
-        t = made_of(data, shared(data))
-        return _converted(t, dtype, device, False)
+        return _converted(over_array(data), dtype, device, False)
     if copy is False:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     return _tensor_with_no_modes(data, dtype, device)
@@ -420,7 +420,14 @@ def shared(array: Any) -> Any:
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed "
             "for the rest of this program."
         )
-    return array if array.__class__ is np.ndarray else np.asarray(array)
+    return rooted(array)
+
+
+def over_array(array: Any) -> Tensor:
+    """A tensor over the memory of an array, which stays where it is."""
+    t = made_of(array, shared(array))
+    fix(t)
+    return t
 
 
 @creation()
@@ -428,7 +435,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the array's own memory."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return made_of(ndarray, shared(ndarray))
+    return over_array(ndarray)
 
 
 @creation()
@@ -564,10 +571,11 @@ def scalar_tensor(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A 0-d tensor."""
-    return full.__wrapped__(
+    made_: Tensor = full.__wrapped__(
         (), s, dtype=dtype or settings.default_dtype, layout=layout, device=device, requires_grad=requires_grad,
         pin_memory=pin_memory,
     )  # fmt: skip
+    return made_
 
 
 # ---------------------------------------------------------------------------------------------------- constants
@@ -606,16 +614,16 @@ def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
         return filled(name, shape, fill, dtype, device, layout, requires_grad, pin_memory)
 
     careful.__name__ = name
-    careful = _asking(careful, name)
+    asking = _asking(careful, name)
 
     def public(*args: Any, **options: Any) -> Tensor:
         if LISTENING or options or settings.default_device is not CPU or not args:
-            return careful(*args, **options)
+            return asking(*args, **options)  # type: ignore[no-any-return]
         first = args[0]
         try:
             raw = make(first if first.__class__ in _SHAPES else args, settings.default_dtype.numpy)
         except (TypeError, ValueError, MemoryError):
-            return careful(*args)
+            return asking(*args)  # type: ignore[no-any-return]
         t: Tensor = _new(Tensor)
         t.raw = raw
         t.edge = t.store = t.viewed = t.extra = t.cut = None
@@ -623,7 +631,7 @@ def _constant(name: str, fill: int, make: Callable[..., Any], doc: str) -> Any:
 
     public.__name__ = public.__qualname__ = name
     public.__doc__, public.public = doc, public  # type: ignore[attr-defined]
-    careful.func[0] = public
+    asking.func[0] = public
     spell(name, public, "f")
     return public
 
@@ -838,8 +846,8 @@ def _arange_count(a: Any, b: Any, s: Any, kind: DType) -> int:
         a, b, s = int(a), int(b), int(s)
     _check_steps(a, b, s)
     if isinstance(a, int) and isinstance(b, int) and isinstance(s, int):
-        return -((a - b) // s)
-    count = math.ceil((b - a) / s)
+        return int(-((a - b) // s))
+    count = int(math.ceil((b - a) / s))
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
     return count
@@ -1052,11 +1060,11 @@ def _patterned(name: str, fill: Any, doc: str) -> Any:
 
     fn.__name__ = forward.__name__ = name
     fn.__doc__ = forward.__doc__ = doc
-    op_fn = _pattern(
+    op_fn: Any = _pattern(
         spelled="", vmap=lambda values, batched, size, params: public(values[0], **params),
         samples=None if fill is None else samples(real, _patterns, dtype=[None, dtypes.int32]),
     )(forward)  # fmt: skip
-    public = creation()(fn)
+    public: Any = creation()(fn)
     return _behind(
         op_fn, public, lambda x: like_array(np.asanyarray(x), fill, None, None, None)
     )  # a rule may see a scalar
@@ -1068,7 +1076,7 @@ empty_like = _patterned("empty_like", None, "An uninitialised tensor in the shap
 
 
 @_pattern(
-    spelled="", name="full_like", vmap=lambda values, batched, size, params: full_like(values[0], **params),
+    spelled="", name="full_like", vmap=lambda values, batched, size, params: call("full_like", values[0], **params),
     samples=samples(real, _patterns, fill_value=[2.5], dtype=[None, dtypes.int32]),
 )  # fmt: skip
 def _full_like(
@@ -1094,7 +1102,9 @@ def full_like(
 
 @_pattern(
     spelled="", name="new_filled",
-    vmap=lambda values, batched, size, params: _new_filled(values[0], **{**params, "size": (size, *params["size"])}),
+    vmap=lambda values, batched, size, params: call(
+        "new_filled", values[0], **{**params, "size": (size, *params["size"])}
+    ),
     samples=samples(real, _patterns, size=[(), (3, 2)], fill=[0, 2.5], dtype=[None, dtypes.int32]),
 )  # fmt: skip
 def _new_filled(

@@ -72,15 +72,17 @@ def _unrecorded(t: Tensor, what: str) -> None:
 
 
 _FORMS = (
-    "set_() received an invalid combination of arguments - got ({}), but expected one of:\n * ()\n * (torch.Storage source)\n"
-    " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n * (Tensor source)\n"
+    "set_() received an invalid combination of arguments - got ({}), but expected one of:\n * ()\n"
+    " * (torch.Storage source)\n"
+    " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
+    " * (Tensor source)\n"
     " * (Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
 )
 _C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "uint8": "unsigned char",
-    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint16": "short unsigned int",
-    "uint32": "unsigned int", "uint64": "long unsigned int", "complex32": "c10::complex<c10::Half>",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "complex32": "c10::complex<c10::Half>",
 }  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def _set_storage(self: Tensor, source: Any, offset: Any, size: Any, stride: Any)
         dtype, held = source._dtype, source._untyped_storage
     else:
         dtype, held = None, source
-    if not isinstance(held, StorageBase) or (size is not None and not isinstance(size, (tuple, list))):
+    if not isinstance(held, StorageBase) or any(not isinstance(x, (tuple, list, type(None))) for x in (size, stride)):
         _refuse_set(source, offset, size, stride)
     _check_source(self, dtype, held.device, _TENSORS if isinstance(source, Tensor) else _STORAGES)
     raw = array_over(held, self.raw, offset, size, stride)
@@ -154,8 +156,9 @@ def array_over(held: Any, like: Any, offset: Any, size: Any, stride: Any) -> Any
     if need > held.nbytes():
         if want == tuple(like.shape):
             raise RuntimeError(
-                f"setStorage: sizes {list(want)}, strides {[] if stride is None else list(steps)}, storage offset {first}, "
-                f"and itemsize {item} requiring a storage size of {need} are out of bounds for storage of size {held.nbytes()}"
+                f"setStorage: sizes {list(want)}, strides {[] if stride is None else list(steps)}, "
+                f"storage offset {first}, and itemsize {item} requiring a storage size of {need} are out of bounds for "
+                f"storage of size {held.nbytes()}"
             )
         held._grow(need, like.dtype)
     if held._held is None:
@@ -218,6 +221,8 @@ def resized(t: Tensor, want: Shape, format: Any = None) -> Any:
 @method
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Another shape over the same memory, which grows (with undefined values) where it must."""
+    if not sizes and not named:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
     want = read_ints("resize_", "size", one_of("resize_", sizes, named, "size"))
     _unrecorded(self, "resize")
     if tuple(self.shape) != want or memory_format is not None:
@@ -231,13 +236,15 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) 
 
 def _check_sizes(want: Shape) -> None:
     if any(n < 0 for n in want):
-        bad = next(n for n in want if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(want)}")
+        raise RuntimeError("numel: integer multiplication overflow")
 
 
 @method
-def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Any, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
+    if not isinstance(the_template, Tensor):
+        kind = type(the_template).__name__
+        raise TypeError(f"resize_as_(): argument 'the_template' (position 1) must be Tensor, not {kind}")
     format = _suggested(the_template) if memory_format is preserve_format else memory_format
     return resize_(self, tuple(the_template.shape), memory_format=format)
 
@@ -265,7 +272,7 @@ def resize_output(out: Tensor, shape: Shape) -> None:
     out.raw = resized(out, tuple(shape))
 
 
-Tensor._resize_output = resize_output
+spell("_resize_output", resize_output, "m")
 
 
 spell("resize_as_", resize_as_, "f")

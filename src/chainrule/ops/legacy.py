@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.versions import touch
 from chainrule.backends.cpu.memory import uninitialised
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
@@ -73,9 +74,11 @@ def construct(dtype: DType, args: tuple[Any, ...], named: dict[str, Any], any_te
 
 def _from_one(dtype: DType, data: Any, any_tensor: bool) -> Tensor:
     if isinstance(data, (TypedStorage, StorageBase)):
-        return tensor_over(
+        t = tensor_over(
             data, dtype, "Expected a Storage of type {} or an UntypedStorage, but got type {} for argument 1 'storage'"
         )
+        touch(t, "set_")
+        return t
     if isinstance(data, Size):
         return made(uninitialised(tuple(data), dtype.numpy))
     if isinstance(data, Tensor):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import mmap
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -71,6 +71,9 @@ def new_memory(count: int, dtype: Any = np.uint8) -> Any:
             f"negative number: {(count * np.dtype(dtype).itemsize) % (1 << 64)}"
         )
     return memory.uninitialised(count, np.dtype(dtype))
+
+
+Kind = TypeVar("Kind", bound="StorageBase")
 
 
 class StorageBase:
@@ -228,7 +231,7 @@ class StorageBase:
     def clone(self) -> UntypedStorage:
         """A copy."""
         if self._held is None:
-            return UntypedStorage(self._size, device="meta")
+            return UntypedStorage(self._size, device="meta")  # type: ignore[no-any-return]
         return wrap(UntypedStorage, self._bytes().copy())
 
     __copy__ = clone
@@ -246,7 +249,8 @@ class StorageBase:
 
     def new(self) -> StorageBase:
         """An empty storage."""
-        return type(self)()
+        made: StorageBase = type(self)()
+        return made
 
     def byteswap(self, dtype: DType) -> None:
         """Turn the order of bytes in every element of a type; a complex number is two."""
@@ -393,7 +397,7 @@ class UntypedStorage(StorageBase):
     """The bytes that tensors look at."""
 
 
-UntypedStorage.__module__ = "torch.storage"
+UntypedStorage.__module__ = "chainrule.storage"  # its public place
 
 
 def _fill_new(made: Any, given: Any, where: Device) -> Any:
@@ -431,7 +435,7 @@ def _from_bytes(cls: Any, data: bytes) -> Any:
     return wrap(cls, np.frombuffer(bytearray(data), np.uint8).copy())
 
 
-def wrap(cls: Any, held: Any, known: bool = True) -> Any:
+def wrap(cls: type[Kind], held: Any, known: bool = True) -> Kind:
     """A storage over an array; `known`: it stands for the array's memory from now on."""
     made = object.__new__(cls)
     made._held, made._size, made._movable = held, held.nbytes, True

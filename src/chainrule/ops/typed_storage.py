@@ -38,7 +38,7 @@ _NAMED = {
 }  # fmt: skip
 _NAMES = {d: name for name, d in _NAMED.items()}
 # Quantized numbers are stored as whole ones.
-_STORED = {
+_STORED: dict[DType, np.dtype[Any]] = {
     dtypes.NAMES["qint8"]: np.dtype(np.int8), dtypes.NAMES["qint32"]: np.dtype(np.int32),
     dtypes.NAMES["quint8"]: np.dtype(np.uint8), dtypes.NAMES["quint4x2"]: np.dtype(np.uint8),
     dtypes.NAMES["quint2x4"]: np.dtype(np.uint8),
@@ -88,9 +88,9 @@ def warn_of_removal() -> None:
         return
     _warning["said"] = True
     warn(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
-        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-        "tensor.untyped_storage() instead of tensor.storage()"
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+        "class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, "
+        "use tensor.untyped_storage() instead of tensor.storage()"
     )
 
 
@@ -367,7 +367,9 @@ class TypedStorage:
         return self._over(self._untyped_storage.clone())
 
     def _over(self, untyped: Any, dtype: DType | None = None) -> TypedStorage:
-        return TypedStorage(wrap_storage=untyped, dtype=dtype or self._dtype, _internal=True)
+        return TypedStorage(  # type: ignore[no-any-return]
+            wrap_storage=untyped, dtype=dtype or self._dtype, _internal=True
+        )
 
     def __copy__(self) -> TypedStorage:
         return self._over(self._untyped_storage.clone())
@@ -426,7 +428,9 @@ class TypedStorage:
 
     def _converted(self, dtype: DType) -> TypedStorage:
         if self._untyped_storage.device is META:
-            return TypedStorage(self._size(), dtype=dtype, device="meta", _internal=True)
+            return TypedStorage(  # type: ignore[no-any-return]
+                self._size(), dtype=dtype, device="meta", _internal=True
+            )
         return self._over(wrap(UntypedStorage, dtypes.cast_array(self._elements(), dtype).copy()), dtype)
 
     @classmethod
@@ -459,8 +463,9 @@ class TypedStorage:
         return object.__sizeof__(self) + self._nbytes()
 
     def __repr__(self) -> str:
-        end = f"[torch.storage.TypedStorage(dtype={self._dtype}, device={self._untyped_storage.device}) of size {self._size()}]"
-        if self._untyped_storage.device is META:
+        where = self._untyped_storage.device
+        end = f"[torch.storage.TypedStorage(dtype={self._dtype}, device={where}) of size {self._size()}]"
+        if where is META:
             return f"...\n{end}"
         rows = "\n ".join(map(str, self._list()))
         return f" {rows}\n{end}"
@@ -468,7 +473,7 @@ class TypedStorage:
     __str__ = __repr__
 
 
-TypedStorage.__module__ = "torch.storage"
+TypedStorage.__module__ = "chainrule.storage"
 
 
 def _rebuilt(untyped: Any, dtype: DType) -> TypedStorage:
@@ -540,10 +545,10 @@ class _LegacyStorage(TypedStorage, metaclass=LegacyMeta):
         return super().__new__(cls, *args, wrap_storage=wrap_storage, **named)
 
 
-_LegacyStorage.__module__ = "torch.storage"
+_LegacyStorage.__module__ = "chainrule.storage"
 LEGACY: dict[DType, Any] = {}
 for _name, _dtype in _NAMED.items():
-    LEGACY[_dtype] = LegacyMeta(_name, (_LegacyStorage,), {"_dtype": _dtype, "__module__": "torch"})
+    LEGACY[_dtype] = LegacyMeta(_name, (_LegacyStorage,), {"_dtype": _dtype, "__module__": "chainrule"})
     spell(_name, LEGACY[_dtype], "f")
 
 
