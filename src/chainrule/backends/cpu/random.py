@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chainrule.core.dtype import OF_NUMPY, c_name
+
 from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p, pairs64
 from .twister import DEFAULT_SEED, STATE_BYTES, Engine, fresh_seed
 
@@ -54,42 +56,6 @@ _CHUNK = 16384  # elements converted at once, so that temporaries stay in cache
 
 _F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 _PART_OF: dict[str, DType] = {"complex32": np.dtype(np.float16), "complex64": _F32, "complex128": _F64}
-_SCALAR_NAMES = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "complex32": "ComplexHalf",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
-_C_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex32": "c10::complex<c10::Half>",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
 # By the character of a dtype, which is ten times quicker to read than its name; E is bfloat16.
 _DIGITS = {"e": 11, "E": 8, "f": 24, "d": 53}
 _LARGEST = {"e": 65504.0, "E": 3.3895313892515355e38, "f": 3.4028234663852886e38, "d": sys.float_info.max}
@@ -99,7 +65,7 @@ _CLASSIC = "bBhilq"  # the integers PyTorch had before it had all the unsigned o
 
 
 def _name(dtype: DType) -> str:
-    return _SCALAR_NAMES.get(dtype.name, dtype.name)
+    return OF_NUMPY[dtype].title
 
 
 def _check_dtype(kernel: str, dtype: DType, others: str = "", *, empty: bool = False) -> None:
@@ -156,7 +122,7 @@ def _check_uniform(dtype: DType, low: float, high: float) -> None:
     largest = _LARGEST[dtype.char]
     for label, bound in (("from", low), ("to", high)):
         if not -largest <= bound <= largest:
-            raise RuntimeError(f"{label} is out of bounds for {_C_NAMES[dtype.name]}")
+            raise RuntimeError(f"{label} is out of bounds for {c_name(OF_NUMPY[dtype])}")
     if not low <= high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={_short(low)} > to={_short(high)}"
@@ -309,7 +275,7 @@ def cauchy(engine: Engine, shape: Shape, dtype: DType, median: float = 0.0, sigm
     if dtype.char not in _DIGITS:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {_C_NAMES[dtype.name]}"
+            f"but you specified {c_name(OF_NUMPY[dtype])}"
         )
     angles = engine.unit64(math.prod(shape))
     angles -= 0.5
@@ -354,9 +320,11 @@ def _range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
     """First and last number of the range, in the dtype's own steps."""
     if high is not None and not low < high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    if dtype.kind == "c":
+    if dtype.kind in "cW":  # W: complex32
         form = "check_random_bounds" if high is not None else "random_from_to_impl"
         raise RuntimeError(f"{form} handles only integral, floating-point and boolean types")
+    if dtype.itemsize == 1 and dtype.kind == "V":
+        raise NotImplementedError(f"\"random_update_from_to\" not implemented for '{_name(dtype)}'")
     if dtype.char in _DIGITS:
         first, last = _float_range(dtype, low, high)
     else:
@@ -406,7 +374,7 @@ def _check_range(dtype: DType, first: int, last: int) -> None:
             _warn_beyond("to - 1", last, dtype)
         return
     label = "to - 1" if least <= first <= most else "from"
-    raise RuntimeError(f"{label} is out of bounds for {_C_NAMES[dtype.name]}")
+    raise RuntimeError(f"{label} is out of bounds for {c_name(OF_NUMPY[dtype])}")
 
 
 def _bounds(char: str) -> tuple[float, float]:
@@ -421,7 +389,7 @@ def _warn_beyond(label: str, value: int, dtype: DType) -> None:
     if not -(1 << digits) <= value <= 1 << digits:
         warnings.warn(
             f"{label} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-            f"{_C_NAMES[dtype.name]} can support discrete uniform distribution only within this range.",
+            f"{c_name(OF_NUMPY[dtype])} can support discrete uniform distribution only within this range.",
             UserWarning,
             stacklevel=2,
         )
