@@ -121,6 +121,8 @@ def _parameters(name: str, fn: Any, op: Op | None) -> str:
     shown = inspect.signature(fn).replace(return_annotation=inspect.Signature.empty)
     (made,) = ast.parse(f"def f{shown}: ...").body
     assert isinstance(made, ast.FunctionDef)
+    if name in SPECIAL:
+        made.args.kwonlyargs.clear()  # nobody writes them
     return _spelled(made.args)
 
 

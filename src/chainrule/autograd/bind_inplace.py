@@ -32,7 +32,7 @@ _SCOPE: dict[str, Any] = {
 
 def inplace_function(op: Op, ufunc_of: Callable[[Op], str | None]) -> Any:
     """The function of an op's in-place form, compiled on its first call: `mul` gives `mul_`."""
-    form = op.inplace = Inplace(op)  # type: ignore[assignment]
+    form = op.inplace = Inplace(op)
     scope = {**_SCOPE, "form": form, "op": op, "forward": op.forward, "text": lambda: _source(op, ufunc_of(op))}
     fn = FunctionType(_trampoline.__code__, scope, form.name)
     scope["_self"], scope["_settle"] = fn, _settle

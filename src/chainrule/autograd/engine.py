@@ -79,6 +79,7 @@ def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: A
     top_g: Any = None
     top_key = NONE
     node: Any = None
+    held: Any
     try:
         while True:
             for edge, g in zip(edges, gs):

@@ -48,7 +48,9 @@ def tangent_of(t: Any) -> Tensor | None:
     if isinstance(t, Tensor) and (
         (t.extra is not None and t.extra.tangent is not None) or (t.viewed is not None and _inherits(t))
     ):
-        return t.extra.tangent[1]  # type: ignore[union-attr]
+        extra: Any = t.extra
+        found: Tensor = extra.tangent[1]
+        return found
     return None
 
 

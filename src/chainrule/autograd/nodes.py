@@ -143,10 +143,12 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines += [f"        if {n} is not None: {n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
     if conj:
-        lines.append("    g = g.conj()" if not _listed(op) else "    g = [None if p is None else p.conj() for p in g]")
+        turn = "conj" if raw else "conj_physical"
+        turned = f"[None if p is None else p.{turn}() for p in g]" if _listed(op) else f"g.{turn}()"
+        lines.append(f"    g = {turned}")
     if _listed(op) and not op.gaps:
         lines.append("    g = whole(node, g)" if raw else "    g = whole_graph(node, g)")
-    return "\n".join(lines + _rule_lines(lay, conj))
+    return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else ""))
 
 
 def _listed(op: Op) -> bool:
@@ -165,22 +167,22 @@ def _out_names(lay: Layout, raw: bool) -> list[str]:
     return lines
 
 
-def _rule_lines(lay: Layout, conj: bool) -> list[str]:
+def _rule_lines(lay: Layout, turn: str) -> list[str]:
     op = lay.op
     if op.variadic:
         (n,) = op.inputs
         call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
-        done = "p.conj()" if conj else "p"
+        done = f"p.{turn}()" if turn else "p"
         if lay.fit:
             call = f"[None if p is None else fit({done}, s, d) for p, s, d in zip({call}, {n}_shape, {n}_dtype)]"
-        elif conj:
+        elif turn:
             call = f"[None if p is None else {done} for p in {call}]"
         return [f"    return {call}"]
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
     results = []
     for n in lay.ruled:
         call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
-        call += ".conj()" if conj else ""
+        call += f".{turn}()" if turn else ""
         call = f"fit({call}, {n}_shape, {n}_dtype)" if lay.fit else call
         results.append(call if len(lay.ruled) == 1 else f"{call} if {lay.edge(n)} is not None else None")
     return [*lines, f"    return {tuple_text(results)}"]

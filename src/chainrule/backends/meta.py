@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.tensor import META
+
 __all__ = ["MetaArray", "emptied", "empty", "is_meta", "like", "strided", "unknown_shape"]
 
 _RESERVE = (1 << 45, 1 << 42, 1 << 38, 1 << 34, 1 << 30)  # bytes of address space to ask for, at most
@@ -42,13 +44,15 @@ def _mapped() -> Any:
 class MetaArray(np.ndarray[Any, Any]):
     """An array of which only shape, strides and dtype are real."""
 
+    home = META  # the device of tensors over it
+
     def __setitem__(self, key: Any, value: Any) -> None:
         np.broadcast_shapes(np.shape(value), np.ndarray.__getitem__(self, key).shape)
 
     def fill(self, value: Any) -> None:
         """Nothing to fill."""
 
-    def astype(
+    def astype(  # type: ignore[override]  # NumPy overloads it by dtype; the result here is always a MetaArray
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """The same shape in another dtype."""

@@ -292,10 +292,8 @@ def add_into(target: Any, x: SparseArray, sign: int = 1) -> Any:
     x = x.coalesce()
     where = tuple(x.indices) if x.sparse_dim else ()
     values = x.values if x.sparse_dim else _sum(x.values, 0, x.values.dtype)
-    if sign < 0:
-        target[where] -= values
-    else:
-        target[where] += values
+    found = target[where] - values if sign < 0 else target[where] + values
+    target[where] = found if found.dtype is target.dtype else found.astype(target.dtype)
     return target
 
 
@@ -411,26 +409,26 @@ def times(a: Any, b: Any) -> Any:
     if is_sparse(a) and is_sparse(b):
         return intersection(a, b)
     sparse, other = (a, b) if is_sparse(a) else (b, a)
-    return sparse.with_values(sparse.values * _facing(sparse, other, "mul"))
+    return sparse.with_values(sparse.values * _facing(sparse, other))
 
 
 def over(a: Any, b: Any) -> Any:
-    """The quotient by a number or an array: zero by zero is zero here, nothing is written down there."""
-    if is_sparse(b):
+    """The quotient by a number: by anything else zeros would become NaN where nothing is written down."""
+    if np.ndim(b):
         raise RuntimeError(
             "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
             f"{list(b.shape)} for divisor)"
         )
-    return a.with_values(a.values / _facing(a, b, "div"))
+    return a.with_values(a.values / b)
 
 
-def _facing(x: SparseArray, other: Any, name: str) -> Any:
+def _facing(x: SparseArray, other: Any) -> Any:
     """What of a number or an array stands where `x` has its elements."""
     if np.size(other) == 1 and np.ndim(other) <= x.ndim:
         return np.reshape(other, ())[()] if isinstance(other, np.ndarray) else other
     if np.broadcast_shapes(other.shape, x.shape) != x.shape:
         raise NotImplementedError(
-            f"{name}(): a sparse tensor of shape {list(x.shape)} is not stretched to the shape of a dense one, "
+            f"mul(): a sparse tensor of shape {list(x.shape)} is not stretched to the shape of a dense one, "
             f"{list(other.shape)}"
         )
     return values_at(np.broadcast_to(other, x.shape), x.indices)

@@ -18,7 +18,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 
-__all__ = ["Param", "blame", "blame_call", "faulty", "kind_of", "params_of"]
+__all__ = ["Param", "blame", "blame_call", "check_flags", "faulty", "flags_of", "kind_of", "params_of"]
 
 
 def _is_tensor(x: Any) -> bool:
@@ -97,7 +97,7 @@ class Param:
 
 
 # What these names mean wherever they are parameters.
-_TENSORS = "batch1 batch2 index input mask mat mat1 mat2 source target tensor tensor1 tensor2 vec vec1 vec2 x1 x2"
+_TENSORS = "batch1 batch2 index input mask mat mat1 mat2 target tensor tensor1 tensor2 vec vec1 vec2 x1 x2"
 _FLAGS = "inplace keepdim pin_memory requires_grad training unbiased"
 _NAMED = {
     **dict.fromkeys(_TENSORS.split(), ("Tensor",)), **dict.fromkeys(_FLAGS.split(), ("bool",)),
@@ -187,3 +187,20 @@ def blame_call(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, 
     except (TypeError, ValueError):
         return None
     return blame(title, params_of(fn), given, kwargs)
+
+
+def flags_of(fn: Any) -> dict[str, int]:
+    """The parameters of a function that are declared as bools, and their places."""
+    code = fn.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return {n: at for at, n in enumerate(names) if fn.__annotations__.get(n) == "bool"}
+
+
+def check_flags(title: str, fn: Any, flags: dict[str, int], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Refuse a flag that is no bool, before it passes for one."""
+    for name, at in flags.items():
+        value = args[at] if at < len(args) else kwargs.get(name, True)
+        if value is not True and value is not False and value is not params_of(fn)[at].default:
+            fault = blame_call(title, fn, args, kwargs)
+            if fault is not None:
+                raise fault

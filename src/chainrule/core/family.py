@@ -75,12 +75,12 @@ class Family:
         return None
 
     @overload
-    def decorate(self, forward: Callable[..., Any], **facts: Any) -> OpFunction: ...
+    def decorate(self, forward: Callable[..., Any], /, **facts: Any) -> OpFunction: ...
 
     @overload
-    def decorate(self, forward: None = None, **facts: Any) -> Callable[[Callable[..., Any]], OpFunction]: ...
+    def decorate(self, /, **facts: Any) -> Callable[[Callable[..., Any]], OpFunction]: ...
 
-    def decorate(self, forward: Callable[..., Any] | None = None, **facts: Any) -> Any:
+    def decorate(self, forward: Callable[..., Any] | None = None, /, **facts: Any) -> Any:
         """The decorator that declares an op of this family."""
         return (lambda f: declare(f, self, facts)) if forward is None else declare(forward, self, facts)
 
@@ -424,7 +424,7 @@ def _one_element(r: Any) -> Any:
 
 def is_hollow(r: Any) -> bool:
     """An array without elements (backends.meta)."""
-    return isinstance(r, np.ndarray) and r.__class__ is not np.ndarray
+    return r.__class__ is not np.ndarray and hasattr(r, "home")
 
 
 class Creation(Family):

@@ -22,8 +22,8 @@ SUPPORTED = (
     "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
     "uint32, uint16, uint8, and bool"
 )
-_PLAIN = {float, int, bool, complex}
-_ROWS = {list, tuple}
+_PLAIN: set[Any] = {float, int, bool, complex}
+_ROWS: set[Any] = {list, tuple}
 
 
 def array_of(data: Any, dtype: DType | None) -> Any:
@@ -38,9 +38,10 @@ def _array_of(data: Any, dtype: DType | None) -> Any:
     if isinstance(data, np.ndarray):
         return _copied(check_array(data), dtype)
     kinds: set[type] = set()
-    if data.__class__ in _PLAIN:
-        kinds.add(data.__class__)
-    elif data.__class__ in _ROWS:
+    kind = data.__class__
+    if kind in _PLAIN:
+        kinds.add(kind)
+    elif kind in _ROWS:
         _gather(data, kinds)
     else:
         kinds.add(object)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule.core.ambient import LISTENING, here
-from chainrule.core.blame import blame_call
+from chainrule.core.blame import blame_call, check_flags, flags_of
 from chainrule.core.function_protocol import override
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
@@ -53,14 +53,18 @@ def composite(spelled: str = "fm", name: str | None = None, quick: bool = False)
 
     def decorate(fn: Any) -> Any:
         title = name or fn.__name__.rstrip("_")
+        flags = flags_of(fn)
+        first = min(flags.values(), default=0)  # where the first flag may stand among the arguments
 
         def quickly(input: Any, *args: Any, **kwargs: Any) -> Any:
             if LISTENING or input.__class__ not in PLAIN:
                 if isinstance(input, (np.ndarray, np.generic)):  # inside a rule, on bare arrays
                     return _bare(fn(fresh(np.asarray(input)), *args, **kwargs))
-                done, result = asked(public, (input, *args), kwargs)
+                done, result = asked(made, (input, *args), kwargs)
                 if done:
                     return result
+            if flags and (kwargs or len(args) >= first):
+                check_flags(title, fn, flags, (input, *args), kwargs)
             try:
                 return fn(input, *args, **kwargs)
             except Exception:
@@ -71,9 +75,11 @@ def composite(spelled: str = "fm", name: str | None = None, quick: bool = False)
 
         def public(*args: Any, **kwargs: Any) -> Any:
             if LISTENING or any(a.__class__ not in PLAIN and a.__class__ not in _CALM for a in args):
-                done, result = asked(public, args, kwargs)
+                done, result = asked(made, args, kwargs)
                 if done:
                     return result
+            if flags and (kwargs or len(args) > first):
+                check_flags(title, fn, flags, args, kwargs)
             try:
                 return fn(*args, **kwargs)
             except Exception:
@@ -82,11 +88,11 @@ def composite(spelled: str = "fm", name: str | None = None, quick: bool = False)
                     raise
                 raise found from None
 
-        public = functools.wraps(fn)(quickly if quick else public)
-        public.__name__ = public.__qualname__ = title
-        public.public = public
-        spell(title, public, spelled)
-        return public
+        made: Any = functools.wraps(fn)(quickly if quick else public)
+        made.__name__ = made.__qualname__ = title
+        made.public = made
+        spell(title, made, spelled)
+        return made
 
     return decorate
 

@@ -24,12 +24,12 @@ def return_class(name: str, outs: tuple[str, ...]) -> Any:
 
 
 def _made(name: str, outs: tuple[str, ...]) -> Any:
-    kind = namedtuple(name, outs)  # type: ignore[misc]
+    kind: Any = namedtuple(name, outs)  # type: ignore[misc]
     kind.__module__ = "torch.return_types"
 
     def shown(self: Any) -> str:
         fields = ",\n".join(f"{n}={v!r}" for n, v in zip(outs, self))
         return f"torch.return_types.{name}(\n{fields})"
 
-    kind.__repr__ = shown
+    kind.__repr__ = shown  # type: ignore[method-assign]  # the class was made here
     return kind

@@ -25,7 +25,7 @@ class Wrapped(Tensor):
     """A tensor of a grad, vjp or jvp transform: `raw` is the tensor one level below."""
 
     __slots__ = ("level",)
-    __torch_function__ = classmethod(disabled)
+    __torch_function__: Any = classmethod(disabled)
 
     level: Any
 
@@ -53,7 +53,7 @@ class Wrapped(Tensor):
         """The tensor whose edge counts."""
         return self
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return grad_tracking_text(self.level.depth, _text_below(self))
 
 
@@ -61,7 +61,7 @@ class Batched(Tensor):
     """A tensor inside vmap: `raw`, one level below, has the batch at axis 0, which this one hides."""
 
     __slots__ = ("level",)
-    __torch_function__ = classmethod(disabled)
+    __torch_function__: Any = classmethod(disabled)
 
     level: Any
 
@@ -89,11 +89,11 @@ class Batched(Tensor):
         """The tensor whose edge counts: the one below."""
         return self.raw.underlying() if self.raw.__class__ in FOREIGN else self.raw  # type: ignore[no-any-return]
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return batched_text(self.level.depth, 0, _text_below(self))
 
 
-def blank(kind: type, level: Any, raw: Any) -> Any:
+def blank(kind: type[Any], level: Any, raw: Any) -> Any:
     """A tensor of a level over one below, with no history."""
     t = _new(kind)
     t.raw, t.level = raw, level
@@ -148,8 +148,8 @@ def _in_order(self: Batched, memory_format: Any = contiguous_format) -> bool:
     return shapes.is_contiguous(tuple(self.shape), _strides(self), contiguous_format)
 
 
-Batched.stride = _strides
-Batched.is_contiguous = _in_order
+for _name, _fn in (("stride", _strides), ("is_contiguous", _in_order)):
+    setattr(Batched, _name, _fn)
 
 
 # -------------------------------------------------------------------------------------------- what has no one answer
@@ -182,12 +182,13 @@ for _name in ("__array__", "__dlpack__", "data_ptr", "numpy", "tolist"):
     setattr(Batched, _name, _refusing(RuntimeError, _POINTER))
 for _name in ("storage", "untyped_storage", "_typed_storage"):
     setattr(Batched, _name, _refusing(NotImplementedError, "Cannot access storage of BatchedTensorImpl"))
-Batched.item = _refusing(RuntimeError, _ITEM)
-Batched.__bool__ = _refusing(RuntimeError, _BRANCH)
-Batched.data = property(
+for _name, _text in (("item", _ITEM), ("__bool__", _BRANCH)):
+    setattr(Batched, _name, _refusing(RuntimeError, _text))
+_no_data = property(
     _refusing(RuntimeError, "accessing `data` under vmap transform is not allowed"),
     _refusing(RuntimeError, "mutating directly with `.data` under vmap transform is not allowed."),
 )
+setattr(Batched, "data", _no_data)  # noqa: B010  a property, where Tensor's own is declared too
 
 
 def _outside_only(name: str, hint: str = "") -> None:

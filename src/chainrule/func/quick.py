@@ -42,7 +42,10 @@ PLANS = _Plans()
 
 def quick(level: Any, op: Any, plan: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The result as a tensor of the level; None if something is unusual after all."""
-    own, lower, edges, kinds, wants = [], [], [], "", False
+    own: list[Any] = []
+    lower: list[Any] = []
+    edges: list[Any] = []
+    kinds, wants = "", False
     for t, ruled in zip(inputs, plan[0]):
         if t.__class__ is Wrapped and t.level is level:
             if t.viewed is not None:

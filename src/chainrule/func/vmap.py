@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from chainrule.autograd import api
 from chainrule.core.family import call
@@ -23,7 +23,7 @@ def vmap(
     out_dims: Dims = 0,
     randomness: str = "error",
     *,
-    chunk_size: int | None = None,
+    chunk_size: int | Literal["all"] | None = None,
 ) -> Callable[..., Any]:
     """Map `func` over an axis of its inputs: as a loop over examples would, computed on the whole batch."""
     if randomness not in ("error", "different", "same"):

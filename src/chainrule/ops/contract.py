@@ -360,7 +360,7 @@ def _batches(x: Any, y: Any) -> Any:
 
 matmul = _matmul_fast
 matmul.__name__ = matmul.__qualname__ = "matmul"
-_matmul.__wrapped__ = _matmul
+_matmul.__wrapped__ = _matmul  # type: ignore[attr-defined]
 spell("matmul", matmul, "fml")
 
 
@@ -965,7 +965,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 @composite(spelled="f")
-def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices, in the cheapest order (use linalg.multi_dot)."""
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
@@ -979,7 +979,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     for m in given:
         if m.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {m.ndim}, expected 2 instead.")
-    result = given[0] if len(given) == 1 else in_best_order(list(given))
+    result: Tensor = given[0] if len(given) == 1 else in_best_order(list(given))
     return into("chain_matmul", result, out, given)
 
 

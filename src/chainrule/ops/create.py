@@ -993,7 +993,7 @@ def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any)
     kind = x.dtype if dtype is None else dtype.numpy
     if x.__class__ is not np.ndarray and is_sparse(x):
         return sparse_array("fill_", x.shape, fill, kind)
-    where = (META if x.__class__ is not np.ndarray else CPU) if device is None else device
+    where = getattr(x, "home", CPU) if device is None else device
     if format is None or format is preserve_format:
         if x.flags.c_contiguous or x.size == 0:
             return allocate(x.shape, kind, where, fill)
@@ -1118,7 +1118,7 @@ def new_array(x: Any, size: tuple[int, ...], fill: Any, dtype: DType | None, dev
     """A new array in the dtype and on the device of `x`."""
     if x.__class__ is not np.ndarray and is_sparse(x):
         return sparse_array("fill_", size, fill, x.dtype if dtype is None else dtype.numpy)
-    where = (META if x.__class__ is not np.ndarray else CPU) if device is None else device
+    where = getattr(x, "home", CPU) if device is None else device
     return allocate(size, x.dtype if dtype is None else dtype.numpy, where, fill)
 
 

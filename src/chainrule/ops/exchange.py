@@ -82,7 +82,8 @@ _C_NAMES = {
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
     "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
     "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "complex32": "c10::complex<c10::Half>",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "complex32": "c10::complex<c10::Half>",
 }  # fmt: skip
 
 

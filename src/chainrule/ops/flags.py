@@ -4,6 +4,7 @@ deterministic algorithms is always granted."""
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from chainrule.config import settings
 from chainrule.core.notices import is_warn_always_enabled, set_warn_always
@@ -29,6 +30,7 @@ def _set(mode: int, fill: bool) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for algorithms whose results are the same in every run: all here are. New memory is then filled."""
+    given: Any
     for name, given, place in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
         if not isinstance(given, bool):
             kind = type(given).__name__

@@ -116,8 +116,8 @@ def _with(name: str, act: Callable[..., Any], title: str) -> Callable[..., Any]:
 def _described(each: Any, title: str, name: str) -> Callable[..., Any]:
     each.__name__ = each.__qualname__ = title
     each.__doc__ = f"`{name}` of every tensor of a list{', in place' if title.endswith('_') else ''}."
-    found: Callable[..., Any] = composite(spelled="f", name=title)(each)
-    return found
+    described: Callable[..., Any] = composite(spelled="f", name=title)(each)
+    return described
 
 
 def _element(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:

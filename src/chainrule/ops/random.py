@@ -24,7 +24,7 @@ from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Random, call, shape_of, sum_to
-from chainrule.core.op import Array, Number
+from chainrule.core.op import REGISTRY, Array, Number
 from chainrule.core.public import composite, spell
 from chainrule.core.shape import broadcast_shapes, is_contiguous, memory_order
 from chainrule.core.tensor import CPU, META, PLAIN, Tensor
@@ -333,16 +333,16 @@ _SAME_BATCHED = (
 )
 
 
-def _in_place_batched(form: Any) -> Any:
+def _in_place_batched(name: str) -> Any:
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
         params = dict(params)
         mode = params.pop("randomness")
-        target = values[0]
+        form, target = REGISTRY[name].inplace, values[0]
         if mode == "same" and any(batched[1:]):
             raise RuntimeError(_SAME_BATCHED)
         if not batched[0] and any(batched[1:]):
             raise RuntimeError(
-                f"vmap: inplace {form().name}(self, *extra_args) is not possible because there exists a Tensor `other` "
+                f"vmap: inplace {name}_(self, *extra_args) is not possible because there exists a Tensor `other` "
                 "in extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
                 "`self` not being vmapped over in a vmap. Please try to use out-of-place operators "
                 "instead of inplace arithmetic."
@@ -354,16 +354,15 @@ def _in_place_batched(form: Any) -> Any:
             )
         if mode == "same":
             one = target.new_empty(shape_of(target)[1:])
-            target.copy_(apply(form(), (one, *values[1:]), params))
+            target.copy_(apply(form, (one, *values[1:]), params))
             return target
-        return apply(form(), (target, *values[1:]), params)
+        return apply(form, (target, *values[1:]), params)
 
     return rule
 
 
 def _in_place(name: str, kind: str, node: str, doc: str, *names: str) -> Inplace:
     """Declare the op behind an in-place draw."""
-    forms: list[Inplace] = []
 
     def write(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         if not is_meta(inputs[0].raw):
@@ -375,13 +374,10 @@ def _in_place(name: str, kind: str, node: str, doc: str, *names: str) -> Inplace
         return result
 
     forward.__doc__ = doc
-    op_fn = random(
-        forward, name=name, spelled="", node={"T": node}, write=write, vmap=_in_place_batched(lambda: forms[0])
-    )
+    op_fn = random(forward, name=name, spelled="", node={"T": node}, write=write, vmap=_in_place_batched(name))
     op_fn.vjp(input=lambda g: call("zeros_like", g))
     form = Inplace(op_fn.op)
     op_fn.op.inplace = form
-    forms.append(form)
     return form
 
 
@@ -468,7 +464,7 @@ spell("random_", random_, "m")
 # ------------------------------------------------------------------------------------------------ draws from tensors
 
 
-def _each_batched(op_of: Any) -> Any:
+def _each_batched(name: str) -> Any:
     """Draws whose parameters are tensors: a batch of parameters is just more of them."""
 
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -481,12 +477,12 @@ def _each_batched(op_of: Any) -> Any:
             else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
             for v, b in zip(values, batched)
         ]
-        return op_of().op.call(tuple(wide), params)
+        return REGISTRY[name].call(tuple(wide), params)
 
     return rule
 
 
-@random(spelled="", name="bernoulli_of", node="Bernoulli", vmap=_each_batched(lambda: bernoulli_of))
+@random(spelled="", name="bernoulli_of", node="Bernoulli", vmap=_each_batched("bernoulli_of"))
 def bernoulli_of(xp: Any, input: Array, *, generator: Any = None) -> Array:
     """1 with the probability at each place, else 0."""
     if is_meta(input):
@@ -519,7 +515,7 @@ def _write_bernoulli(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -
 
 @random(
     spelled="", name="bernoulli", node={"TN": "BernoulliBackward2", "TT": "BernoulliBackward1"}, write=_write_bernoulli,
-    vmap=_in_place_batched(lambda: BERNOULLI_),
+    vmap=_in_place_batched("bernoulli"),
 )  # fmt: skip
 def bernoulli_into(xp: Any, input: Array, p: Array | Number, *, generator: Any = None) -> Array:
     """1 with probability p, else 0, in the shape of the input."""
@@ -549,7 +545,7 @@ spell("bernoulli_", bernoulli_, "m")
 
 @random(
     spelled="", name="normal_of", node={"TT": "NormalBackward3", "TN": "NormalBackward1", "NT": "NormalBackward2"},
-    vmap=_each_batched(lambda: normal_of),
+    vmap=_each_batched("normal_of"),
 )  # fmt: skip
 def normal_of(xp: Any, mean: Array | Number, std: Array | Number, *, generator: Any = None) -> Array:
     """Normal numbers with a mean and a deviation for each place."""
@@ -585,7 +581,7 @@ def normal(
     )  # fmt: skip
 
 
-@random(spelled="f", vmap=_each_batched(lambda: poisson))
+@random(spelled="f", vmap=_each_batched("poisson"))
 def poisson(xp: Any, input: Array, generator: Any = None) -> Array:
     """Poisson numbers with a rate for each place."""
     return xp.empty_like(input) if is_meta(input) else kernels.poisson(engine_of(generator, "poisson"), input)
@@ -594,7 +590,7 @@ def poisson(xp: Any, input: Array, generator: Any = None) -> Array:
 poisson.vjp(input=lambda g: call("zeros_like", g))
 
 
-@random(spelled="f", node="NotImplemented", vmap=_each_batched(lambda: binomial))
+@random(spelled="f", node="NotImplemented", vmap=_each_batched("binomial"))
 def binomial(xp: Any, count: Array, prob: Array, generator: Any = None) -> Array:
     """Numbers of successes in `count` trials, with a probability for each place."""
     return xp.empty_like(count) if is_meta(count) else kernels.binomial(engine_of(generator, "binomial"), count, prob)

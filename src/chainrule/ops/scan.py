@@ -172,13 +172,23 @@ def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:
     return placed(g, indices, dim=normalize_dim(dim, len(input_shape)), shape=tuple(input_shape))
 
 
-@scan(outs=("values", "indices"), check=_check_extreme("cummax"), exact=_SCALAR, samples=samples(apart, _rows, dim=[0, -1]))
+@scan(
+    outs=("values", "indices"),
+    check=_check_extreme("cummax"),
+    exact=_SCALAR,
+    samples=samples(apart, _rows, dim=[0, -1]),
+)
 def cummax(xp: Any, input: Array, dim: int) -> Array:
     """The largest value so far along an axis, and where it was."""
     return xp.sorting.cummax(input, normalize_dim(dim, input.ndim))
 
 
-@scan(outs=("values", "indices"), check=_check_extreme("cummin"), exact=_SCALAR, samples=samples(apart, _rows, dim=[0, -1]))
+@scan(
+    outs=("values", "indices"),
+    check=_check_extreme("cummin"),
+    exact=_SCALAR,
+    samples=samples(apart, _rows, dim=[0, -1]),
+)
 def cummin(xp: Any, input: Array, dim: int) -> Array:
     """The smallest value so far along an axis, and where it was."""
     return xp.sorting.cummin(input, normalize_dim(dim, input.ndim))

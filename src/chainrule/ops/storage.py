@@ -10,6 +10,7 @@ from chainrule.autograd.versions import InferenceStore
 from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
+from chainrule.core.family import is_hollow
 from chainrule.core.layout import contiguous_format, preserve_format
 from chainrule.core.layout import memory_format as MemoryFormat
 from chainrule.core.public import getter, method, spell
@@ -55,7 +56,7 @@ def data_ptr(self: Tensor) -> int:
     raw = bottom(self)
     if is_sparse(raw):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-    return memory.address(raw) if raw.size and raw.__class__ is np.ndarray else 0
+    return memory.address(raw) if raw.size and isinstance(raw, np.ndarray) and not is_hollow(raw) else 0
 
 
 spell("const_data_ptr", data_ptr, "m")

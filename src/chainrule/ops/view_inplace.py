@@ -49,10 +49,11 @@ def _declare(name: str, view: Callable[..., Tensor]) -> None:
     composite("fm" if name == "as_strided" else "m", name=name + "_", quick=True)(inplace)
 
 
-for _name, _view in {
+_VIEWS: dict[str, Callable[..., Tensor]] = {
     "as_strided": as_strided, "squeeze": squeeze, "swapaxes": swapaxes, "swapdims": swapdims, "t": t.public,
     "transpose": transpose.public, "unsqueeze": unsqueeze.public,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _view in _VIEWS.items():
     _declare(_name, _view)
 
 

@@ -16,7 +16,7 @@ class _Named:
     """What `write_out` asks of an op."""
 
     __slots__ = ("exact", "name", "outs")
-    family = Family()
+    family, variadic = Family(), False
 
     def __init__(self, name: str, outs: Any, exact: str | None) -> None:
         self.name, self.outs, self.exact = name, outs, exact

@@ -65,7 +65,7 @@ def _shifted(x: Any, axis: int) -> Any:
 
 def softmax(x: Array, axis: int) -> Array:
     """Exponentials that sum to 1 along the axis."""
-    e = _shifted(x, axis)
+    e: Array = _shifted(x, axis)
     np.exp(e, out=e)
     if e.ndim:
         e /= np.add.reduce(e, axis=axis, keepdims=True)
@@ -74,7 +74,7 @@ def softmax(x: Array, axis: int) -> Array:
 
 def log_softmax(x: Array, axis: int) -> Array:
     """The logarithm of `softmax`."""
-    z = _shifted(x, axis)
+    z: Array = _shifted(x, axis)
     if z.ndim:
         z -= np.log(np.add.reduce(np.exp(z), axis=axis, keepdims=True))
     return z

@@ -113,7 +113,8 @@ def _at_least_1d(x: Array, index: Array, dim: int) -> tuple[Array, Array, int]:
 def _require_rank(x: Array, index: Array, name: str) -> None:
     _require_integer(index, name)
     if index.size and max(x.ndim, 1) != max(index.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        whole = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {whole} tensor")
 
 
 def _fits(index: Shape, shape: Shape, dim: int) -> bool:
@@ -149,6 +150,8 @@ def _targets(x: Array, dim: int, index: Array, src: Array | None, name: str = "s
     _require_rank(x, index, name)
     if not index.size:
         return np.empty(0, np.int64), None if src is None else src.reshape(-1)[:0]
+    if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     rows, columns, dim = _at_least_1d(x, index, dim)
     if index.size and not _fits(columns.shape, rows.shape, dim):
         raise RuntimeError(_scatter_misfit(x, dim, index, src))
@@ -156,7 +159,7 @@ def _targets(x: Array, dim: int, index: Array, src: Array | None, name: str = "s
     if src is not None:
         _require_same_dtype("scatter", x, src, "src")
         source = src.reshape(src.shape or (1,))
-        if index.size and not (source.ndim == columns.ndim and _fits(columns.shape, source.shape, -1)):
+        if index.size and not _fits(columns.shape, source.shape, -1):
             raise RuntimeError(_scatter_misfit(x, dim, index, src))
         values = source[tuple(map(slice, columns.shape))] if index.size else source.reshape(-1)[:0]
     _require_within_dim(columns, rows.shape[dim], dim)
