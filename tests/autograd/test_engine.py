@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chainrule as ch
-from chainrule.autograd import Function
+from chainrule.autograd import Function, node
 
 
 def leaf(*values: float) -> Any:
@@ -161,3 +161,17 @@ def test_a_node_of_a_users_function_shows_where_functions_live() -> None:
 
     node = Twice.apply(leaf(1.0)).grad_fn
     assert repr(node).startswith("<torch.autograd.function.TwiceBackward object at ") and node.name() == "TwiceBackward"
+
+
+def test_a_gradient_that_nobody_else_holds_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "accumulate", lambda leaf, g: pytest.fail(f"an array of shape {g.shape} was copied"))
+    w, x = ch.ones(3, 3, requires_grad=True), ch.ones(2, 3)
+    (x @ w).sum().backward()
+    assert w.grad.sum() == 18
+
+
+def test_gradients_of_two_leaves_never_share_memory() -> None:
+    a, b = ch.ones(3, requires_grad=True), ch.ones(3, requires_grad=True)
+    (a + b).backward(ch.ones(3))
+    a.grad.add_(1)
+    assert b.grad.tolist() == [1, 1, 1]

@@ -13,6 +13,7 @@ from chainrule.autograd.engine import Wanted, run
 from chainrule.autograd.explain import detached_text, not_scalar_text, unused_text
 from chainrule.autograd.node import Freed, Node, Sink, accumulator, node_of, sink
 from chainrule.autograd.views import refresh
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
@@ -95,7 +96,7 @@ def backward_of_scalar(t: Tensor, keep: bool) -> bool:
     if edge is None or edge is LEAF or raw.shape != () or raw.dtype.kind != "f":
         return False
     first = edge.node.key if edge.__class__ is Port else edge.key
-    run(((edge, raw.dtype.type(1)),), tensors=False, keep=keep, freed=Freed(*here_in_user_code(), first))
+    run((edge,), (raw.dtype.type(1),), tensors=False, keep=keep, freed=Freed(*here_in_user_code(), first))
     return True
 
 
@@ -209,14 +210,15 @@ def _go(
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
     foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
     tensors = create_graph or bool(here().stack) or foreign
+    edges = [e for e, _, _ in starts]
     freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
     if tensors:
-        roots = [(e, _ones(t) if g is None else g) for e, t, g in starts]
+        gs = [_ones(t) if g is None else g for _, t, g in starts]
         with swapped(grad=create_graph):
-            run(roots, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
+            run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
     else:
-        roots = [(e, _one(t) if g is None else _cast(g, t)) for e, t, g in starts]
-        run(roots, tensors=False, keep=keep, freed=freed, wanted=wanted, landing=landing)
+        gs = [_one(t) if g is None else _cast(g, t) for _, t, g in starts]
+        run(edges, gs, tensors=False, keep=keep, freed=freed, wanted=wanted, landing=landing)
     return tensors
 
 
@@ -242,7 +244,8 @@ def _cast(g: Tensor, t: Any) -> Any:
     """A given cotangent as an array of the output's dtype; an edge may not know it."""
     facts = _facts(t)
     dtype = g.dtype if facts is None else facts[1]
-    return g.raw if dtype is g.dtype else g.raw.astype(dtype.numpy)
+    raw = resolved(g.raw)
+    return raw if dtype is g.dtype else raw.astype(dtype.numpy)
 
 
 def grad(

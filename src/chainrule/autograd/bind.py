@@ -21,6 +21,7 @@ from chainrule.autograd.bind_inplace import inplace_function, signature_text
 from chainrule.autograd.bind_views import list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
+from chainrule.autograd.inline import expression, ufunc_of
 from chainrule.autograd.node import accumulator, tick
 from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
@@ -28,6 +29,7 @@ from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
 from chainrule.backends.sparse import Unsupported
 from chainrule.core.ambient import LISTENING, QUIET, here
+from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import Elementwise, set_binder
 from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
@@ -56,7 +58,7 @@ _COMMON: dict[str, Any] = {
     "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here, "Unsupported": Unsupported,
     "LISTS": frozenset((list, tuple)), "Size": Size,
     "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu,
-    "REQUIRED": REQUIRED,
+    "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
 }  # fmt: skip
 
 
@@ -191,6 +193,8 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         direct = f"{ufunc}({', '.join(f'r_{n}' for n in op.inputs)}, out=...)"
         usual = " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
         compute = f"r = {direct} if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
+    elif op.outs is None and (text := _inlined(op)) is not None:
+        compute = f"r = {text}"
     # what fails goes the careful way, which finds the words
     lines += [f"try: {compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
     lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
@@ -257,15 +261,15 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     lines += ["elif QUIET and not here().grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
     lines += ["else:", "    cut = None"]
     lines += ["    store = Store()"] if lay.outs else ["    store = None"]
-    made = f"C_{kinds}" if op.overload is None else f"C_{kinds} if {op.overload} is None else C_{kinds}_1"
-    body = [f"node = new({made})", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
+    made = f"C_{kinds}()" if op.overload is None else f"C_{kinds}() if {op.overload} is None else C_{kinds}_1()"
+    body = [f"node = {made}", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
     if lay.outs:
         body.append(f"outs = {tuple_text(['r', *_others(op)])}")
     body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
         shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
-        fitted = [line.replace(f"new(C_{kinds})", f"new(C_{kinds}_fit)") for line in body if "node.saved" not in line]
-        fitted += [f"node.saved = {tuple_text(Layout(op, kinds, True).saved('r_'))}"]
+        fitted = [line.replace(f"C_{kinds}()", f"C_{kinds}_fit()") for line in body if "node.saved" not in line]
+        fitted += ["dt = OF_NUMPY[d]", f"node.saved = {tuple_text(Layout(op, kinds, True).saved('r_', 'dt'))}"]
         lines += [f"    if {shapes}:", *("        " + line for line in fitted), "    else:"]
         lines += ["        " + line for line in body]
     else:
@@ -283,35 +287,15 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     return lines
 
 
-class _Probe:
-    """An array namespace that only writes down what is asked of it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: _Probe(f"xp.{name}({', '.join(str(getattr(a, 'text', a)) for a in args)})")
-
-
-def _operator(ufunc: str) -> Any:
-    return lambda a, b: _Probe(f"xp.{ufunc}({a.text}, {getattr(b, 'text', b)})")
-
-
-for _name, _ufunc in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide"}.items():
-    setattr(_Probe, f"__{_name}__", _operator(_ufunc))
-setattr(_Probe, "__neg__", lambda a: _Probe(f"xp.negative({a.text})"))  # noqa: B010
-
-
 def _ufunc_of(op: Op) -> str | None:
-    """The ufunc that an op's forward is, if it is nothing else: then no Python function stands between."""
-    try:
-        text = op.forward(_Probe("xp"), *(_Probe(f"r_{n}") for n in op.inputs)).text
-    except Exception:
-        return None
-    name, _, args = text.partition("(")
-    found = getattr(np, name.removeprefix("xp."), None)
-    same = args == ", ".join(f"r_{n}" for n in op.inputs) + ")"
-    return name if same and isinstance(found, np.ufunc) else None
+    """The ufunc that an op's forward is while its parameters keep their defaults, if it is nothing else."""
+    static = {n: op.defaults.get(n, REQUIRED) for n in op.params if n not in op.inputs}
+    return None if REQUIRED in static.values() else ufunc_of(op.forward, [f"r_{n}" for n in op.inputs], static)
+
+
+def _inlined(op: Op) -> str | None:
+    """The text of an op's forward, in terms of `xp` and the inputs' arrays, if it is a mere expression of them."""
+    return expression(op.forward, ["xp", *(f"r_{n}" for n in op.inputs)]) if op.params == op.inputs else None
 
 
 def source(op: Op) -> str:
@@ -325,9 +309,11 @@ def bind(op: Op) -> Any:
     public = FunctionType(_trampoline.__code__, scope, op.name)
     scope["_self"], scope["_settle"] = public, _settle
     public.__doc__, public.__module__, public.__qualname__ = op.doc, "chainrule", op.name
-    forward, wraps = op.forward, isinstance
+    forward, wraps, ndarray = op.forward, isinstance, np.ndarray
 
     def fn(*args: Any, **params: Any) -> Any:
+        if len(args) == 2 and args[0].__class__ is ndarray and args[1].__class__ is ndarray:
+            return forward(cpu, *args, **params)
         for a in args:
             if wraps(a, Tensor):
                 return public(*args, **params)

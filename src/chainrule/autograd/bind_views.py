@@ -89,7 +89,7 @@ def as_int(title: str, name: str, position: int, value: Any) -> int:
 def _record(op: Op, kind: str, edge: str) -> list[str]:
     lay = Layout(op, kind, False)
     return [
-        f"    node = new(C_{kind})", f"    node.edges = {edge}",
+        f"    node = C_{kind}()", f"    node.edges = {edge}",
         f"    node.saved = {tuple_text(lay.saved('r_'))}", "    node.checks = node.hooks = None",
         "    node.key = tick()", "    f = getframe(1)", "    while INSIDE[f.f_code.co_filename]: f = f.f_back",
         "    node.code = f.f_code", "    node.lasti = f.f_lasti",
@@ -177,7 +177,7 @@ def _list_record(op: Op, xs: str, lay: Layout | None) -> list[str]:
     if lay is None:
         return [f"t.cut = cut if wants is None else cut_here('{op.name}')"]
     lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad')", "else:"]
-    body = ["t.edge = node = new(C_V)", "t.cut = None", "node.edges = tuple(edges)"]
+    body = ["t.edge = node = C_V()", "t.cut = None", "node.edges = tuple(edges)"]
     body += [f"{xs}_shape = tuple([x.shape for x in raws])"] if lay.shapes else []
     body += [f"node.saved = {tuple_text(lay.unpacked())}", "node.checks = node.hooks = None", "node.key = tick()"]
     body += ["f = getframe(1)", "while INSIDE[f.f_code.co_filename]: f = f.f_back"]

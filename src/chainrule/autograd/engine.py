@@ -7,7 +7,8 @@ or while a transform listens) they compute tensors, which record their own graph
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,7 +17,17 @@ from numpy import ndarray
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import LEAF_HOOKS, AccumulateGrad, Freed, Node, node_of
-from chainrule.autograd.tasks import NESTED, Task, leading_to, leaves_first, on_fresh_stack, running
+from chainrule.autograd.tasks import (
+    COLLECT,
+    NESTED,
+    PULL,
+    SKIP,
+    Task,
+    leaves_first,
+    on_fresh_stack,
+    roles_of,
+    running,
+)
 from chainrule.core.ambient import here, put
 from chainrule.core.sites import picture
 from chainrule.core.tensor import Port
@@ -24,14 +35,15 @@ from chainrule.errors import GraphError
 
 __all__ = ["Wanted", "run"]
 
-ARRAYS, TENSORS, WATCHED = 0, 1, 2  # what cotangents are; watched: whichever, and anomaly mode looks at each
+ARRAYS, TENSORS, WATCHED = 0, 1, 2  # what cotangents are; plus WATCHED: anomaly mode looks at each
 NONE = 1  # above every key: no node waits on top
 
 Wanted = dict[tuple[Node, int], Any]  # (node, output index) -> the cotangent that arrived there
 
 
 def run(
-    roots: Iterable[tuple[Any, Any]],
+    edges: Sequence[Any],
+    gs: Sequence[Any],
     *,
     tensors: bool,
     keep: bool,
@@ -39,27 +51,25 @@ def run(
     wanted: Wanted | None = None,
     landing: set[Node] | None = None,
 ) -> None:
-    """Pull the cotangents of `roots`, pairs (edge, g), through the graph.
+    """Pull the cotangents `gs`, which arrive at `edges`, through the graph.
 
-    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed`
-    there.
-    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes
-    that are
-    pulled all the same, leaves accumulate.
+    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there. `wanted`:
+    fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes that are pulled all the
+    same, leaves accumulate.
 
     A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
     """
-    edges, gs = zip(*roots)
-    on_path = None if wanted is None else leading_to({node for node, _ in wanted}, edges)
+    roles = None if wanted is None else roles_of(wanted, edges, landing)
     if LEAF_HOOKS:
         leaves_first(edges)
     outer, before = running.task, here()
-    running.task = task = Task(edges, keep, on_path, landing, outer)
+    running.task = task = Task(edges, keep, roles, landing, outer)
+    world = (TENSORS if tensors else ARRAYS) + (WATCHED if before.anomaly is not None else 0)
     try:
         if task.depth % NESTED == NESTED - 1:
-            on_fresh_stack(lambda: _run(edges, gs, tensors, keep, freed, wanted, on_path, landing))
+            on_fresh_stack(partial(_run, edges, gs, world, keep, freed, wanted, roles))
         else:
-            _run(edges, gs, tensors, keep, freed, wanted, on_path, landing)
+            _run(edges, gs, world, keep, freed, wanted, roles)
         if task.callbacks:
             task.finish()
     finally:
@@ -68,10 +78,9 @@ def run(
             put(before)  # a hook may have entered a mode and not left it
 
 
-def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: Any, on_path: Any, landing: Any) -> None:
-    """The loop: take the youngest node that waits, pull, hand its cotangents on."""
-    world = WATCHED if here().anomaly is not None else TENSORS if tensors else ARRAYS
-    targets = () if wanted is None else {node for node, _ in wanted}
+def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any, roles: Any) -> None:
+    """The loop: hand the cotangents on, take the youngest node that waits, pull."""
+    plain = world is ARRAYS and roles is None
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     # key -> [node, what arrived so far, is it an array of our own: from the second sum on it grows in place]
     pending: dict[int, list[Any]] = {}
@@ -89,8 +98,13 @@ def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: A
                     _nothing(edge, pending, heap, top_key)
                     continue
                 if edge.__class__ is Port:
-                    _at_port(edge, g, pending, heap)
-                    continue
+                    at, edge = edge.index, edge.node
+                    held = top_g if edge is top else pending[edge.key][1] if edge.key in pending else None
+                    if held is not None:
+                        held[at] = g if held[at] is None else held[at] + g
+                        continue
+                    held = [None] * edge.outputs
+                    held[at], g = g, held
                 key = edge.key
                 if key == top_key:
                     top_g = top_g + g
@@ -104,7 +118,7 @@ def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: A
                         held[1] = held[1] + g
                         held[2] = held[1].__class__ is ndarray
                 elif key < top_key:
-                    if top_key is not NONE:
+                    if top is not None:
                         pending[top_key] = [top, top_g, False]
                         heappush(heap, top_key)
                     top, top_g, top_key = edge, g, key
@@ -114,35 +128,20 @@ def _run(edges: Any, gs: Any, tensors: bool, keep: bool, freed: Freed, wanted: A
             g = gs = held = None  # a leaf may keep an array only if nobody else holds it
             if heap and heap[0] < top_key:
                 node, g, _ = pending.pop(heappop(heap))
-            elif top_key is not NONE:
-                node, g, top_key, top_g = top, top_g, NONE, None
+            elif top is not None:
+                node, g = top, top_g
+                top = top_g = None
+                top_key = NONE
             else:
                 return
-            if on_path is not None and not (on_path.get(node) or node in targets):
-                edges = gs = ()
-                continue
-            hooks = node.hooks
-            if hooks is not None:
-                g = run_tensor_hooks(node, g)
-            if on_path is not None:
-                _collect(node, g, wanted)
-                if not on_path.get(node) and (landing is None or node not in landing):
-                    edges = gs = ()
-                    continue
-            if hooks is not None:
-                g = run_before(node, g)
-            edges = node.edges
-            if g is None and not node.takes_none:
-                gs = (None,) * len(edges)
-            elif world is ARRAYS:
-                gs = node.pull(g)
-            elif world is TENSORS:
-                gs = node.pull_graph(g)
+            if plain and node.hooks is None and g is not None:
+                gs, edges = node.pull(g), node.edges
             else:
-                gs = watched(node, g, tensors)
-            if hooks is not None:
-                gs = run_after(node, g, gs)
-            if not keep and node.frees and node.saved:
+                gs, edges = _visit(node, g, world, wanted, roles)
+                if edges is None:  # not on the way to what is wanted
+                    gs = edges = ()
+                    continue
+            if not keep and node.saved and node.frees:
                 node.saved = freed
     except Exception as error:
         _show_forward(error, node)
@@ -157,21 +156,36 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
         heappush(heap, node.key)
 
 
-def _at_port(port: Port, g: Any, pending: dict[int, list[Any]], heap: list[int]) -> None:
-    """Add `g` in its place among the cotangents of a node with several outputs."""
-    node = port.node
-    held = pending.get(node.key)
-    if held is None:
-        held = pending[node.key] = [node, [None] * node.outputs, False]
-        heappush(heap, node.key)
-    before = held[1][port.index]
-    held[1][port.index] = g if before is None else before + g
+def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any, Any]:
+    """Everything that a node may have around its pull: hooks, a cotangent somebody wants, nothing to pull."""
+    role = PULL if roles is None else roles.get(node, SKIP)
+    if role is SKIP:
+        return (), None
+    hooks = node.hooks
+    if hooks is not None:
+        g = run_tensor_hooks(node, g)
+    if role & COLLECT:
+        _collect(node, g, wanted)
+        if role is COLLECT:
+            return (), None
+    if hooks is not None:
+        g = run_before(node, g)
+    edges = node.edges
+    gs: Any
+    if g is None and not node.takes_none:
+        gs = (None,) * len(edges)
+    elif world is ARRAYS:
+        gs = node.pull(g)
+    elif world is TENSORS:
+        gs = node.pull_graph(g)
+    else:
+        gs = watched(node, g, world is not WATCHED)
+    return gs if hooks is None else run_after(node, g, gs), edges
 
 
 def _collect(node: Node, g: Any, wanted: Any) -> None:
     if node.outputs == 1:
-        if (node, 0) in wanted:
-            wanted[node, 0] = g
+        wanted[node, 0] = g
         return
     for index, part in enumerate(g):
         if (node, index) in wanted:

@@ -180,7 +180,7 @@ def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor |
     turned = op.holomorphic and t.dtype.is_complex
     with swapped(forward_grad=False):
         t = call("conj_physical", t) if turned else t
-        run([(edge_of(result), t)], tensors=True, keep=True, freed=Freed(None, 0), wanted=wanted)
+        run((edge_of(result),), (t,), tensors=True, keep=True, freed=Freed(None, 0), wanted=wanted)
         answers = [wanted[n, 0] for n in nodes]
         if turned:
             answers = [a if a is None else call("conj_physical", a) for a in answers]

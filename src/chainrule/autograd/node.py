@@ -192,9 +192,20 @@ class AccumulateGrad(Node):
         return [(self.variable.shape, self.variable.dtype)]
 
     def pull(self, g: Any) -> tuple[Any, ...]:
-        if self.variable.edge is None:
+        leaf = self.variable
+        if leaf.edge is None:
             return ()  # requires_grad_(False) since the graph was made
-        accumulate(self.variable, g)
+        extra: Any = leaf.extra
+        with _lock:
+            if (
+                extra.grad is None and g.__class__ is np.ndarray and g.base is None and getrefcount(g) <= _ALONE
+                and g.dtype is leaf.raw.dtype and extra.grad_dtype is None
+            ):  # the common case of `accumulate`: the array becomes the gradient  # fmt: skip
+                t = extra.grad = _new(Tensor)
+                t.raw, t.cut = g, _BY_BACKWARD
+                t.edge = t.store = t.viewed = t.extra = None
+            else:
+                accumulate(leaf, g)
         if self.hooks is not None:
             self.report_bare()
         return ()
@@ -304,7 +315,9 @@ def node_of(edge: Any) -> Any:
 ANY_DTYPE = False  # in place of a leaf's grad_dtype: its gradient keeps the dtype it arrives in
 _BY_BACKWARD = Cut("grad", None, 0)  # why a gradient has no history
 _lock = RLock()  # two backward passes may reach one leaf from two threads
-_UNSHARED = 5  # references to a cotangent that only the engine holds, seen from `owned` (a test holds this number)
+# References to a cotangent that only the engine holds, seen from `owned` and from `AccumulateGrad.pull` (a test holds
+# these numbers).
+_UNSHARED, _ALONE = 5, 3
 
 
 def owned(g: Any, leaf: Tensor) -> Any:

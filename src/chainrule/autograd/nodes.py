@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.inline import expression
 from chainrule.autograd.node import Node, tick
-from chainrule.autograd.opnode import OpNode
+from chainrule.autograd.opnode import OpNode, saved_properties
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
@@ -23,7 +24,6 @@ from chainrule.core.tensor import Tensor
 __all__ = ["SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
 SCALARS = frozenset((np.float32, np.float64))  # what NumPy hands out for 0-d results
-_new = object.__new__
 
 
 def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
@@ -58,13 +58,19 @@ class Layout:
         """The inputs whose rules keep `name`."""
         return [n for n in self.ruled if name in self.op.pulls[n].keeps]
 
+    def always(self, name: str) -> bool:
+        """Is this input kept whichever gradients are wanted, and never absent?"""
+        needed_by_all = len(self.ruled) < 2 or len(self.needers(name)) == len(self.ruled)
+        return self.kind[name] == "T" and needed_by_all
+
     def edge(self, name: str) -> str:
         return f"e_{name}"
 
-    def saved(self, raw: str = "") -> list[str]:
+    def saved(self, raw: str = "", dtype: str = "") -> list[str]:
         """Expressions for the saved tuple, in terms of inputs, edges e_*, `outs` and parameters.
 
-        `raw` is the prefix of the inputs' arrays, where they are at hand: their shapes cost less."""
+        `raw` is the prefix of the inputs' arrays, where they are at hand: their shapes cost less. `dtype` is what holds the
+        dtype, where all inputs have one and the same."""
         many = len(self.ruled) > 1
         parts = []
         for n in self.inputs:
@@ -81,7 +87,7 @@ class Layout:
         ]  # fmt: skip
         parts += [
             f"tuple([t.dtype for t in {n}])" if self.kind[n] == "V" else f"None if {n} is None else {n}.dtype"
-            if self.kind[n] == "O" else f"{n}.dtype" for n in self.dtypes
+            if self.kind[n] == "O" else dtype or f"{n}.dtype" for n in self.dtypes
         ]  # fmt: skip
         return parts + self.params
 
@@ -108,7 +114,7 @@ def _record_source(lay: Layout) -> str:
     if lay.ruled and not op.variadic:
         lines.append(f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = edges")
     lines += [f"    {p} = params[{p!r}]" for p in lay.params]
-    lines += ["    node = new(cls)", "    node.edges = edges", f"    node.saved = {tuple_text(lay.saved())}"]
+    lines += ["    node = cls()", "    node.edges = edges", f"    node.saved = {tuple_text(lay.saved())}"]
     lines += ["    node.checks = node.code = node.hooks = None", "    node.key = tick()", "    return node"]
     return "\n".join(lines)
 
@@ -125,9 +131,12 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
     scalar = raw and op.family.diagonal and not lay.fit
     fetched = [n for n in lay.inputs if lay.kind[n] in "TO"]
     for n in fetched:
-        lines += [f"    if {n} is not None:", f"        if {n}.store is not None: verify(node)"]
+        pad = "    " if lay.always(n) else "        "
+        lines += [] if lay.always(n) else [f"    if {n} is not None:"]
+        changed = f"{n}.store.version or node.checks is not None or {n}.extra is not None"
+        lines.append(f"{pad}if {n}.store is not None and ({changed}): verify(node)")
         if raw:
-            lines.append(f"        {n} = widened({n}.raw)" if wide else f"        {n} = {n}.raw")
+            lines.append(f"{pad}{n} = widened({n}.raw)" if wide else f"{pad}{n} = {n}.raw")
     for n in (n for n in lay.inputs if lay.kind[n] == "V"):
         lines.append(f"    if any([t.store is not None for t in {n}]): verify_list(node, {n})")
         if raw:
@@ -140,7 +149,8 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines += ["    g = widened(g)", *(f"    {n} = widened({n})" for n in named if lay.outs)]
     if scalar and (fetched or lay.outs):
         lines.append("    if g.__class__ in SCALARS:")
-        lines += [f"        if {n} is not None: {n} = {n}[()]" for n in fetched]
+        guards = {n: "" if lay.always(n) else f"if {n} is not None: " for n in fetched}
+        lines += [f"        {guards[n]}{n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
     if conj:
         turn = "conj" if raw else "conj_physical"
@@ -148,7 +158,7 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines.append(f"    g = {turned}")
     if _listed(op) and not op.gaps:
         lines.append("    g = whole(node, g)" if raw else "    g = whole_graph(node, g)")
-    return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else ""))
+    return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else "", raw))
 
 
 def _listed(op: Op) -> bool:
@@ -167,7 +177,7 @@ def _out_names(lay: Layout, raw: bool) -> list[str]:
     return lines
 
 
-def _rule_lines(lay: Layout, turn: str) -> list[str]:
+def _rule_lines(lay: Layout, turn: str, raw: bool) -> list[str]:
     op = lay.op
     if op.variadic:
         (n,) = op.inputs
@@ -179,13 +189,29 @@ def _rule_lines(lay: Layout, turn: str) -> list[str]:
             call = f"[None if p is None else {done} for p in {call}]"
         return [f"    return {call}"]
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
-    results = []
+    if len(lay.ruled) == 1:
+        (n,) = lay.ruled
+        return [f"    return ({_fitted(lay, n, _call_of(op, n, turn), raw)},)"]
     for n in lay.ruled:
-        call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
-        call += f".{turn}()" if turn else ""
-        call = f"fit({call}, {n}_shape, {n}_dtype)" if lay.fit else call
-        results.append(call if len(lay.ruled) == 1 else f"{call} if {lay.edge(n)} is not None else None")
-    return [*lines, f"    return {tuple_text(results)}"]
+        lines.append(f"    _{n} = None if {lay.edge(n)} is None else {_fitted(lay, n, _call_of(op, n, turn), raw)}")
+    return [*lines, f"    return ({', '.join(f'_{n}' for n in lay.ruled)})"]
+
+
+def _call_of(op: Op, n: str, turn: str) -> str:
+    """A rule applied: its text in place, if it is a mere expression."""
+    names = ("g", *op.pulls[n].keeps)
+    call = expression(op.pulls[n].fn, names) or f"rule_{n}({', '.join(names)})"
+    return f"{call}.{turn}()" if turn else call
+
+
+def _fitted(lay: Layout, n: str, call: str, raw: bool) -> str:
+    """A cotangent in its input's shape and dtype."""
+    if not lay.fit:
+        return call
+    if not raw:
+        return f"fit({call}, {n}_shape, {n}_dtype)"
+    good = f"(_p := {call}).__class__ is ndarray and _p.shape == {n}_shape and _p.dtype is {n}_dtype.numpy"
+    return f"(_p if {good} else fit(_p, {n}_shape, {n}_dtype))"  # an underscore: `p` may be a parameter
 
 
 def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = False) -> Any:
@@ -201,7 +227,7 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
-        "SCALARS": SCALARS, "fit": op.family.fit, "widened": widened, "new": _new, "recover": recover, "rewrap": rewrap,
+        "SCALARS": SCALARS, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened, "recover": recover, "rewrap": rewrap,
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph,
     }  # fmt: skip
@@ -212,6 +238,7 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
     body |= {"__slots__": ("outputs",)} if op.outs == "many" else {"outputs": len(op.differentiable)}
     held = [n for n in lay.inputs if lay.kind[n] != "N" or not op.node_names]  # PyTorch makes a tensor of a number
+    body |= saved_properties(op, lay)
     body["frees"] = lay.outs or bool(held)  # that has no overload, and so no node, of its own
     body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})

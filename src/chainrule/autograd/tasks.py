@@ -6,20 +6,17 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Iterable
+from math import inf
+from operator import attrgetter
 from typing import Any
 
 from chainrule.autograd.node import AccumulateGrad, Node, node_of
+from chainrule.core.tensor import Port
 
 __all__ = [
-    "Task",
-    "current",
-    "leading_to",
-    "leaves_first",
-    "on_fresh_stack",
-    "queue_callback",
-    "running",
-    "will_execute",
-]
+    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "leaves_first", "on_fresh_stack", "queue_callback", "roles_of",
+    "running", "will_execute",
+]  # fmt: skip
 
 # Backward passes inside each other on one thread's stack: Python allows 1,000 frames, each pass takes about ten.
 NESTED = 24
@@ -28,14 +25,13 @@ NESTED = 24
 class Task:
     """One run of the engine."""
 
-    __slots__ = ("__weakref__", "callbacks", "depth", "edges", "keep", "landing", "notes", "on_path", "reach")
+    callbacks: list[Callable[[], Any]] | None = None
+    notes: dict[Any, Any] | None = None  # whatever hooks want to remember until the end of the pass
+    reach: set[Node] | None = None
 
-    def __init__(self, edges: Any, keep: bool, on_path: Any, landing: Any, outer: Task | None) -> None:
-        self.edges, self.keep, self.on_path, self.landing = edges, keep, on_path, landing
+    def __init__(self, edges: Any, keep: bool, roles: Any, landing: Any, outer: Task | None) -> None:
+        self.edges, self.keep, self.roles, self.landing = edges, keep, roles, landing
         self.depth: int = 0 if outer is None else outer.depth + 1
-        self.callbacks: list[Callable[[], Any]] | None = None
-        self.notes: dict[Any, Any] | None = None  # whatever hooks want to remember until the end of the pass
-        self.reach: dict[Node, bool] | None = None
 
     def note(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `key` left here earlier in this pass; made now if nothing."""
@@ -78,33 +74,51 @@ def will_execute(node: Any) -> bool:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     if not isinstance(node, Node):
         raise RuntimeError("_will_engine_execute_node expects an grad_fn, but got " + type(node).__name__)
-    if task.on_path is None:
+    if task.roles is None:
         if task.reach is None:
-            task.reach = leading_to(set(), task.edges)
+            task.reach = _reachable(task.edges)
         return node in task.reach
     if task.landing is None and isinstance(node, AccumulateGrad):
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running "
             "autograd.grad(). This is currently not supported."
         )
-    return bool(task.on_path.get(node)) or (task.landing is not None and node in task.landing)
+    return bool(task.roles.get(node, SKIP) & PULL)
 
 
-def leading_to(targets: set[Node], edges: Iterable[Any]) -> dict[Node, bool]:
-    """For every node reachable from `edges`: does an edge of it lead to a target? Iterative, each node
-    once."""
-    leads: dict[Node, bool] = {}
-    todo = [node_of(e) for e in edges if e is not None]
+SKIP, COLLECT, PULL = 0, 1, 2  # what a pass that wants certain cotangents does at a node; both is 3
+
+
+def roles_of(wanted: Iterable[tuple[Node, int]], edges: Iterable[Any], landing: Iterable[Node] | None) -> dict[Node, int]:
+    """What to do at each node: collect at those `wanted`, pull where an edge leads to them, and at `landing`."""
+    roles = dict.fromkeys([node for node, _ in wanted], COLLECT)
+    if not roles:
+        return roles
+    bound = max([node.key for node in roles])  # what is older than every target leads to none
+    for node in sorted(_reachable(edges, bound), key=_by_key, reverse=True):
+        for e in node.edges:
+            if e is not None and (e.node if e.__class__ is Port else e) in roles:
+                roles[node] = roles.get(node, SKIP) | PULL
+                break
+    for node in landing or ():
+        roles[node] = roles.get(node, SKIP) | PULL
+    return roles
+
+
+_by_key = attrgetter("key")
+
+
+def _reachable(edges: Iterable[Any], bound: float = inf) -> set[Node]:
+    """The nodes that edges lead to, up to those of an age."""
+    seen: set[Node] = set()
+    todo = [e for e in edges if e is not None]
     while todo:
-        node = todo[-1]
-        if node not in leads:
-            leads[node] = False
-            todo.extend(m for e in node.edges if e is not None and (m := node_of(e)) not in leads)
-            continue
-        todo.pop()
-        if not leads[node]:
-            leads[node] = any(e is not None and ((m := node_of(e)) in targets or leads[m]) for e in node.edges)
-    return leads
+        e = todo.pop()
+        node = e.node if e.__class__ is Port else e
+        if node not in seen and node.key <= bound:
+            seen.add(node)
+            todo += [e for e in node.edges if e is not None]
+    return seen
 
 
 def leaves_first(edges: Iterable[Any]) -> None:

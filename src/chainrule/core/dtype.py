@@ -9,7 +9,7 @@ then "zero" (a tensor without), then "scalar" (a Python number).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -30,21 +30,43 @@ Kind = Literal["dim", "zero", "scalar"]
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
+class _Late:
+    """An attribute that an instance gets on first use, if at all. It gives way to the instance's own, so that reading it
+    costs what any attribute does; beside a `__getattr__` every attribute would cost three times that."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        return self if owner is None else self.make(owner)
+
+
+def _array_type(d: Any) -> Any:
+    if d.name in _PACKAGED:
+        return _load(d)
+    raise NotImplementedError(f"{d!r} is only a name here: NumPy has no array type for it")
+
+
+def _signedness(d: Any) -> NoReturn:
+    if d.name.startswith("bits"):
+        raise RuntimeError("Bits types are undefined")
+    raise RuntimeError("isSignedType not supported for quantized types")
+
+
 class dtype:
     """The type of a tensor's elements: `torch.float32` and its siblings. There is one object per type."""
 
     __slots__ = (
-        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name",
-        "numpy", "title",
+        "__dict__", "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "itemsize", "name", "title",
     )  # fmt: skip
 
     name: str
-    numpy: np.dtype[Any]  # the array type that stores it
+    numpy = _Late(_array_type)  # the array type that stores it
     category: int  # 0 bool, 1 int, 2 float, 3 complex: promotion never goes down
     itemsize: int
     is_floating_point: bool
     is_complex: bool
-    is_signed: bool
+    is_signed = _Late(_signedness)
     abbr: str  # "f32"
     title: str  # "Float", the spelling of error messages
 
@@ -55,17 +77,6 @@ class dtype:
 
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
         raise AttributeError(f"attribute '{attribute}' of 'torch.dtype' objects is not writable")
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute == "numpy" and self.name in _PACKAGED:
-            return _load(self)
-        if attribute == "numpy":
-            raise NotImplementedError(f"{self!r} is only a name here: NumPy has no array type for it")
-        if attribute == "is_signed" and self.name.startswith("bits"):
-            raise RuntimeError("Bits types are undefined")
-        if attribute == "is_signed":
-            raise RuntimeError("isSignedType not supported for quantized types")
-        raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
 
     def __repr__(self) -> str:
         return "torch." + self.name

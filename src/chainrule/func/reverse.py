@@ -43,7 +43,8 @@ def pull(level: Level, edges: list[Any], gs: list[Any], leaves: list[Wrapped], k
     roots = [(e, g) for e, g in zip(edges, gs) if e is not None]
     wanted: dict[Any, Any] = {(accumulator(x), 0): None for x in leaves}
     if roots:
-        run(roots, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
+        edges, gs = zip(*roots)
+        run(edges, gs, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
     found = [wanted[accumulator(x), 0] for x in leaves]
     return [call("zeros_like", x.raw) if g is None else g for x, g in zip(leaves, found)]
 
