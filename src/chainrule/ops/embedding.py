@@ -121,9 +121,7 @@ embedding_again.vjp(
 )
 
 
-def _padding(padding_idx: int | None, rows: int) -> int:
-    if padding_idx is None:
-        return -1
+def _padding(padding_idx: int, rows: int) -> int:
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % rows
@@ -141,7 +139,7 @@ def _embedding(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
-    padding = _padding(padding_idx, weight.shape[0])
+    padding = -1 if padding_idx is None else _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return embedding_op.public(weight, input, padding, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
@@ -164,10 +162,10 @@ def embedding_bag(
             stacklevel=3,
         )
         weight, input = input, weight
-    _check_bag(input, weight, offsets, mode, sparse, per_sample_weights)
-    if scale_grad_by_freq and mode == "max":
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    padding = _padding(padding_idx, weight.shape[0]) if padding_idx is not None else -1
+    _check_bag(input, weight, offsets, per_sample_weights)
+    _check_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
+    _check_numbers(input, weight, offsets, per_sample_weights)
+    padding = -1 if padding_idx is None else _bag_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     flat, bag, bags = _bags(input, offsets, include_last_offset)
@@ -183,21 +181,22 @@ def embedding_bag(
     return _folded(rows, bag, bags, mode)
 
 
-def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: bool, weights: Any) -> None:
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if sparse and mode == "max":
-        raise ValueError("max mode does not support sparse weights")
+def _bag_padding(padding_idx: int, rows: int) -> int:
+    if not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+        )
+    return padding_idx % rows
+
+
+def _check_bag(input: Tensor, weight: Tensor, offsets: Any, weights: Any) -> None:
     if weights is not None and weights.shape != input.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({list(weights.shape)}) is not None, then it must have the same "
             f"shape as the input ({list(input.shape)})"
         )
-    if weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub."
-        )
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
@@ -211,31 +210,74 @@ def _check_bag(input: Tensor, weight: Tensor, offsets: Any, mode: str, sparse: b
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
 
 
+def _check_mode(mode: str, by_freq: bool, sparse: bool, weights: Any) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+
+
+def _check_numbers(input: Tensor, weight: Tensor, offsets: Any, weights: Any) -> None:
+    wanted = (("indices", input, "Long, Int"), ("offsets", offsets, "Long, Int"), ("weight", weight, _FLOATS))
+    for name, t, kinds in wanted:
+        if t is not None and t.dtype.title not in kinds.split(", "):
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: {kinds}; but got "
+                f"torch.{t.dtype.title}Tensor instead (while checking arguments for embedding_bag)"
+            )
+    if weights is not None and weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type torch.{weight.dtype.title}Tensor does not equal "
+            f"torch.{weights.dtype.title}Tensor (while checking arguments for embedding_bag)"
+        )
+    named = bottom(input)
+    wrong = named[(named < 0) | (named >= weight.shape[0])]
+    if wrong.size:
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong.reshape(-1)[0]}"
+        )
+
+
+_FLOATS = "Half, BFloat16, Float, Double"
+
+
 def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Tensor, Tensor, int]:
     """The numbers in a row, the bag of each, and how many bags there are."""
     if input.ndim == 2:
         count, length = input.shape
         return input.reshape(-1), fresh(np.repeat(np.arange(count), length)), count
     assert offsets is not None
-    starts = offsets.raw[:-1] if include_last else offsets.raw
+    starts, total = offsets.raw, input.shape[0]
+    if include_last and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if starts.size and starts[0] != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
             f"0. However, got {starts[0]}"
         )
-    if starts.size and starts[-1] > input.shape[0]:
+    if starts.size and starts[-1] > total:
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {starts[-1]}"
+            f"offsets[-1] can not be greater than input's length {total} but got offsets[-1] of {starts[-1]}"
         )
-    sizes = np.diff(np.append(starts, offsets.raw[-1] if include_last else input.shape[0]))
-    used = int(sizes.sum())
-    flat = input if used == input.shape[0] else fresh(input.raw[:used])
+    starts = starts[:-1] if include_last else starts  # the last bag ends where the input does
+    sizes = np.diff(np.append(starts, total if starts.size else 0))
+    if (sizes < 0).any():
+        raise RuntimeError(f"embedding_bag: offsets must not fall, but got {starts.tolist()}")
+    flat = input if starts.size else input[:0]
     return flat, fresh(np.repeat(np.arange(len(starts)), sizes)), len(starts)
 
 
 def _folded(rows: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
     zeros = rows.new_zeros((bags, rows.shape[1]))
-    if mode == "max":
+    if mode == "max" and rows.shape[0]:
         return _maxima(rows, bag, bags)
     total: Tensor = zeros.index_add(0, bag, rows)
     if mode == "sum":
@@ -253,7 +295,5 @@ def _maxima(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
         better = values[row] > best[b]
         best[b][better], at[b][better] = values[row][better], row
     filled = np.bincount(ids, minlength=bags) > 0
-    if not len(ids):
-        return rows.new_zeros((bags, width))
     picked = gather.public(rows, 0, fresh(at))
     return picked * fresh(filled[:, None].astype(values.dtype))  # type: ignore[no-any-return]

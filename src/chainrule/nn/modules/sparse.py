@@ -15,16 +15,12 @@ from chainrule.ops import names
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-def _padding_row(padding_idx: int | None, rows: int) -> int | None:
+def _padding_row(padding_idx: int | None, rows: int, name: str) -> int | None:
     if padding_idx is None:
         return None
-    if padding_idx > 0 and padding_idx >= rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    if padding_idx < 0:
-        if padding_idx < -rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        return rows + padding_idx
-    return padding_idx
+    if not -rows <= padding_idx < max(rows, 1):
+        raise AssertionError(f"{name} must be within num_embeddings")
+    return rows + padding_idx if padding_idx < 0 else padding_idx
 
 
 class _Table(Module):
@@ -82,7 +78,7 @@ class Embedding(_Table):
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = _padding_row(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings, "Padding_idx")
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self._make_weight(_weight, not _freeze, device, dtype)
         self.sparse = sparse
@@ -146,7 +142,7 @@ class EmbeddingBag(_Table):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
-        self.padding_idx = _padding_row(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings, "padding_idx")
         self._make_weight(_weight, True, device, dtype)
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
 
