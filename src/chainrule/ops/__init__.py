@@ -12,7 +12,7 @@ __all__ = ["SUBJECTS", "declare_all"]
 
 SUBJECTS = """
     activation arithmetic attention blend class_loss compare complex contract conv convert copying create distance
-    dropout einsum embedding exchange exponential facts fill flags foreach gradient hashing histogram index join
+    dropout einsum embedding exchange exponential facts fill flags foreach foreign gradient hashing histogram index join
     legacy linalg logic loss masked norm_layers pad parts polynomials pool printing_methods python_protocol reduce
     resize rounding sample scan shape_ops sign sort sparse special_functions statistics storage strided subscript
     trigonometric view_copies view_inplace views windows

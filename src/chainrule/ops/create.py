@@ -478,38 +478,14 @@ def _array_like(obj: Any, dtype: DType | None) -> Any:
     if isinstance(obj, np.generic):
         return np.asarray(obj)
     if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
+        from chainrule.backends.cpu.foreign import imported  # lazy: ctypes, for memory of others
+
         return imported(obj)
     try:
         memoryview(obj)
     except TypeError:
         return obj
     return np.frombuffer(obj, (dtype or settings.default_dtype).numpy)
-
-
-class _Capsule:
-    """An old-style DLPack capsule with the methods of an exporting object."""
-
-    __slots__ = ("capsule",)
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # kDLCPU
-
-
-def imported(source: Any) -> Any:
-    """Another library's array, or a capsule of one, as an array over the same memory."""
-    array = np.from_dlpack(source if hasattr(source, "__dlpack__") else _Capsule(source))
-    if not array.flags.writeable:  # NumPy marks imports without a version read-only although their memory is not
-        try:
-            array.flags.writeable = True
-        except ValueError:
-            pass
-    return array
 
 
 def _require_alias(source: Any, dtype: DType | None, device: Any) -> None:
@@ -847,7 +823,7 @@ def _arange_count(a: Any, b: Any, s: Any, kind: DType) -> int:
     _check_steps(a, b, s)
     if isinstance(a, int) and isinstance(b, int) and isinstance(s, int):
         return int(-((a - b) // s))
-    count = int(math.ceil((b - a) / s))
+    count: int = math.ceil((b - a) / s)
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
     return count

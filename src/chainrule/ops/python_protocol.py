@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.cuts import leaves
-from chainrule.autograd.versions import store_of
 from chainrule.backends.cpu import memory
+from chainrule.backends.pending import Pending, resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
 from chainrule.core.dtype import bool_, widened
@@ -19,8 +19,8 @@ from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
 from chainrule.core.public import method, spell
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import CPU, LEAF, Tensor
-from chainrule.ops.create import imported, made, shared
+from chainrule.core.tensor import LEAF, Tensor
+from chainrule.ops.create import made
 from chainrule.ops.storages import fix
 
 __all__ = ["concrete"]
@@ -33,8 +33,21 @@ def concrete(t: Any, what: str) -> Any:
             _refuse_batched(what)
         t = t.raw
     if t.raw.__class__ is not np.ndarray:
-        return _all_of(t.raw, what) if is_sparse(t.raw) else _refuse_meta(what)
+        return _of_other_array(t.raw, what)
     return t.raw
+
+
+def _of_other_array(raw: Any, what: str) -> Any:
+    if isinstance(raw, Pending):
+        return _refuse_pending(raw) if what == "numpy" else resolved(raw)
+    return _all_of(raw, what) if is_sparse(raw) else _refuse_meta(what)
+
+
+def _refuse_pending(raw: Pending) -> NoReturn:
+    bit, way = ("conjugate", "conj") if raw.is_conj else ("negative", "neg")
+    raise RuntimeError(
+        f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{way}().numpy() instead."
+    )
 
 
 def _all_of(raw: Any, what: str) -> Any:
@@ -188,7 +201,7 @@ def __contains__(self: Tensor, element: Any) -> bool:
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """An array over the tensor's memory; `force` detaches and copies as far as needed."""
     if force:
-        return self.detach().cpu().numpy()
+        return self.detach().cpu().resolve_conj().resolve_neg().numpy()
     raw = concrete(self, "numpy")
     if here().grad and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -216,58 +229,13 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
     return made(array.astype(np.uint8) if array.dtype == bool_.numpy else array)
 
 
-# ------------------------------------------------------------------------------------------------------------- DLPack
-
-
-@method
-def __dlpack__(
-    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
-) -> Any:
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if stream is not None and stream != -1:
-        raise BufferError("stream should be None on cpu.")
-    if self.device is not CPU:
-        raise BufferError(f"Unsupported device type {self.device.type}.")
-    return concrete(self, "numpy").__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-
-
-@method
-def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    if self.device is not CPU:
-        raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
-    return (1, 0)  # kDLCPU
-
-
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of another library's array."""
-    if isinstance(ext_tensor, Tensor):
-        ext_tensor.__dlpack__()
-        t = made(ext_tensor.raw.view())
-        t.store = store_of(ext_tensor)
-    else:
-        t = made(shared(imported(ext_tensor)))
-    if device is not None:
-        t = t.to(device)
-    return t.clone() if copy else t
-
-
-def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule over the tensor's memory."""
-    return tensor.__dlpack__()
-
-
-spell("from_dlpack", from_dlpack, "f")
-spell("to_dlpack", to_dlpack, "f")
-
-
 # -------------------------------------------------------------------------------------------------- copied and pickled
 
 
 @method
 def __copy__(self: Tensor) -> Tensor:
     twin = retyped(self.detach(), type(self))
-    twin.viewed = None
+    twin.viewed = twin.store = None  # the same memory, but changes of one are not counted for the other, as in PyTorch
     twin.edge = LEAF if self.requires_grad else None
     twin.__dict__.update(self.__dict__)
     return twin  # type: ignore[no-any-return]
