@@ -1,4 +1,4 @@
-"""torch.linalg: factorisations, solutions, inverses, spectra, norms. Declared in `ops.linalg`."""
+"""torch.linalg: factorisations, solutions, inverses, spectra, norms. Declared in `ops.linalg_*`."""
 
 from __future__ import annotations
 
