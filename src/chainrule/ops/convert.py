@@ -20,7 +20,8 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import strides_for
 from chainrule.core.tensor import CPU, META, Tensor
 from chainrule.ops.arithmetic import one
-from chainrule.ops.create import like_array, place
+from chainrule.ops.create import place
+from chainrule.ops.likeness import like_array
 from chainrule.ops.storages import bottom
 
 __all__: list[str] = []

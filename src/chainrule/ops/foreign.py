@@ -9,7 +9,8 @@ from chainrule.config import settings
 from chainrule.core.public import method, spell
 from chainrule.core.shape import contiguous_strides
 from chainrule.core.tensor import CPU, Tensor
-from chainrule.ops.create import creation, dtype_from, made, place, read_size, shared
+from chainrule.ops.create import creation, dtype_from, made, place, read_size
+from chainrule.ops.from_data import shared
 from chainrule.ops.python_protocol import concrete
 
 __all__: list[str] = []
