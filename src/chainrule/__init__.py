@@ -93,8 +93,8 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_C", "_utils", "_vmap_internals", "accelerator", "autograd", "fft", "func", "linalg", "masked", "nn", "optim",
-    "overrides", "random", "return_types", "sparse", "special", "storage", "testing", "utils",
+    "_C", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "fft", "func", "linalg", "masked",
+    "nn", "optim", "overrides", "random", "return_types", "sparse", "special", "storage", "testing", "utils",
 ))  # fmt: skip
 
 
@@ -118,6 +118,8 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "Storage":  # the class of storages in the default dtype
         return _legacy_class(_dtypes.get_default_dtype())
+    if name == "GradScaler":
+        return _importlib.import_module(f"{__name__}.amp").GradScaler
     if name == "vmap":
         return _importlib.import_module(f"{__name__}.func").vmap
     raise AttributeError(f"module 'chainrule' has no attribute {name!r}")

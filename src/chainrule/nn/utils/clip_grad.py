@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.reduce import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -34,8 +35,8 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not found:
         return names.tensor(0.0)  # type: ignore[no-any-return]
-    each = [names.linalg_vector_norm(t, norm_type) for t in found]
-    total = names.linalg_vector_norm(names.stack(each), norm_type)
+    each = [vector_norm(t, norm_type) for t in found]
+    total = vector_norm(names.stack(each), norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
