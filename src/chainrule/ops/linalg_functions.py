@@ -13,9 +13,10 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
-from chainrule.ops.contract import conj, flipped, in_best_order, matmul
+from chainrule.ops.contract import conj, flipped, matmul
 from chainrule.ops.linalg_basics import joined, require_square, run, spell_op, squares, whole_batch
 from chainrule.ops.linalg_solve import inv, solve
+from chainrule.ops.tensor_products import in_best_order
 from chainrule.ops.writing import into
 
 __all__ = ["matrix_power"]
