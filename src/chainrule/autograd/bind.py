@@ -23,7 +23,7 @@ from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
 from chainrule.autograd.inline import expression, ufunc_of
 from chainrule.autograd.node import accumulator, tick
-from chainrule.autograd.nodes import Layout, compiled, node_class, tuple_text
+from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
@@ -260,7 +260,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
     lines += ["elif QUIET and not here().grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
     lines += ["else:", "    cut = None"]
-    lines += ["    store = Store()"] if lay.outs else ["    store = None"]
+    lines += [f"    {line}" for line in NEW_STORE] if lay.outs else ["    store = None"]
     made = f"C_{kinds}()" if op.overload is None else f"C_{kinds}() if {op.overload} is None else C_{kinds}_1()"
     body = [f"node = {made}", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
     if lay.outs:
@@ -276,15 +276,20 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         lines += ["    " + line for line in body]
     lines += ["    f = getframe(1)", "    c = f.f_code", "    while INSIDE[c.co_filename]:", "        f = f.f_back"]
     lines += ["        c = f.f_code", "    node.code = c", "    node.lasti = f.f_lasti"]
-    stores = [n for n in lay.inputs if kind[n] in "TO"]
-    if stores:
-        some = " or ".join(
-            f"{'' if kind[n] == 'T' else f'{n} is not None and '}{n}.store is not None and "
-            f"({n}.store.version or {n}.store.__class__ is not Store)"
-            for n in stores
-        )
-        lines.append(f"    if {some}: keep(node, {lay.outs_at()})")
-    return lines
+    return [*lines, *_checks_lines(lay)]
+
+
+def _checks_lines(lay: Layout) -> list[str]:
+    """Note the versions of what is saved, where memory has a store; what is unusual is looked at by `keep`."""
+    stores = [n for n in lay.inputs if lay.kind[n] in "TO"]
+    if not stores:
+        return []
+    lines = [f"    s_{n} = {'' if lay.kind[n] == 'T' else f'None if {n} is None else '}{n}.store" for n in stores]
+    odd = [f"s_{n} is not None and s_{n}.__class__ is not Store" for n in stores]
+    versions = [f"0 if s_{n} is None else s_{n}.version" if n in stores else "0" for n in lay.inputs]
+    lines += [f"    if {' or '.join(f's_{n} is not None' for n in stores)}:"]
+    lines += [f"        if {' or '.join(odd)}: keep(node, {lay.outs_at()})"]
+    return [*lines, f"        else: node.checks = {tuple_text(versions)}"]
 
 
 def _ufunc_of(op: Op) -> str | None:

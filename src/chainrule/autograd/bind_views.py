@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from chainrule.autograd.nodes import Layout, tuple_text
+from chainrule.autograd.nodes import NEW_STORE, Layout, tuple_text
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor
 
@@ -112,14 +112,14 @@ def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
 
 def _store(op: Op, x: str, params: str) -> list[str]:
     """The version counter that input and outputs share; a view of an inference tensor is one too, and no more."""
-    lines = [f"s = {x}.store", f"if s is None: s = {x}.store = Store()"]
+    lines = [f"s = {x}.store", "if s is None:", *(f"    {line}" for line in NEW_STORE), f"    s = {x}.store = store"]
     return [*lines, f"elif s.__class__ is not Store: return door(op, ({x},), {params})"]
 
 
 def _output(x: str, params: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None", "t.cut = cut", "t.store = s",
-        "t.viewed = w = new(View)", f"step = (op, {params}, r_{x}.shape)", "w.version = s.version",
+        "t.viewed = w = new(View)", f"step = (op, {params}, r_{x}.shape, None)", "w.version = s.version",
         f"if v is None: w.base = {x}; w.chain = (step,); w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
         "else: w.base = v.base; w.chain = (*v.chain, step); w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
     ]  # fmt: skip
@@ -128,6 +128,7 @@ def _output(x: str, params: str) -> list[str]:
 def _outputs(op: Op, x: str) -> list[str]:
     params = ", ".join(f"{p!r}: {p}" for p in op.params[1:])
     return [
+        f"given = {{{params}}}", f"shape = r_{x}.shape",
         f"if v is None: base = {x}; chain = ()", "else: base = v.base; chain = v.chain",
         "kind = 'NO_GRAD_MODE' if quiet else 'MULTI_OUTPUT_NODE'", "ts = []",
         "for i, r in enumerate(r):",
@@ -136,7 +137,7 @@ def _outputs(op: Op, x: str) -> list[str]:
         "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
         "        metas.append((r.shape, d))",
         "    t.viewed = w = new(View)", "    w.base = base", "    w.version = s.version", "    w.kind = kind",
-        f"    w.chain = (*chain, (op, {{{params}, '__output__': i}}, r_{x}.shape))", "    ts.append(t)",
+        "    w.chain = (*chain, (op, given, shape, i))", "    ts.append(t)",
         "return tuple(ts)",
     ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from chainrule.autograd.cuts import cut_here, passes_on
 from chainrule.autograd.explain import leaf_text
 from chainrule.autograd.node import Node, Sink, accumulator, node_of
 from chainrule.autograd.nodes import node_class
+from chainrule.autograd.pending import is_pending, meant
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
@@ -40,9 +41,18 @@ def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute on arrays, then attach what autograd needs."""
     for t in inputs:
         if isinstance(t, Tensor) and t.raw.__class__ is not np.ndarray:
-            special = on_sparse if any([_is_sparse(t) for t in inputs]) else _without_elements
-            return attach(op, inputs, params, special(op, inputs, params), None)
+            return _on_other_arrays(op, inputs, params)
     return attach(op, inputs, params, op.family.compute(cpu, op, inputs, params), None)
+
+
+def _on_other_arrays(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Sparse arrays, arrays without elements, and such that something is pending on: only views leave that be."""
+    if any([is_pending(t) for t in inputs]):
+        if not (op.family.is_view or op.family.shares):
+            return eager(op, meant(inputs), params)
+        return attach(op, inputs, params, op.family.compute(cpu, op, inputs, params), None)
+    special = on_sparse if any([_is_sparse(t) for t in inputs]) else _without_elements
+    return attach(op, inputs, params, special(op, inputs, params), None)
 
 
 def _is_sparse(t: Any) -> bool:
@@ -248,12 +258,12 @@ def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: l
             link(
                 t,
                 source,
-                (op, {**params, "__output__": i}, tuple(source.shape)),
+                (op, params, tuple(source.shape), i),
                 kind if kind != "DEFAULT" else ViewKind.MANY,
             )
         return
     for t in outs:
-        link(t, source, (op, params, tuple(source.shape)), kind)
+        link(t, source, (op, params, tuple(source.shape), None), kind)
 
 
 # ------------------------------------------------------------------------------------------------------- in place

@@ -266,14 +266,15 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     extra = leaf.extra
     if extra is None:
         extra = leaf.extra = Extra()
-    held = extra.accumulator
-    node: AccumulateGrad | None = held() if held is not None else None
-    if node is None:
-        node = _new(AccumulateGrad)
-        node.variable, node.edges, node.saved, node.checks = leaf, (), (), None
-        node.code, node.lasti, node.key = None, 0, tick()
-        node.hooks = Hooks() if extra.hooks or extra.post_hooks else None
-        extra.accumulator = ref(node)
+    elif extra.accumulator is not None and (held := extra.accumulator()) is not None:
+        return held  # type: ignore[no-any-return]
+    node = AccumulateGrad()
+    node.variable = leaf
+    node.edges = node.saved = ()
+    node.checks = node.code = None
+    node.lasti, node.key = 0, tick()
+    node.hooks = Hooks() if extra.hooks or extra.post_hooks else None
+    extra.accumulator = ref(node)
     return node
 
 

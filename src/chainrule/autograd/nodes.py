@@ -21,7 +21,7 @@ from chainrule.core.dtype import widened
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor
 
-__all__ = ["SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
+__all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
 SCALARS = frozenset((np.float32, np.float64))  # what NumPy hands out for 0-d results
 
@@ -31,6 +31,10 @@ def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
     filename = f"<chainrule {title}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     exec(compile(text, filename, "exec"), scope)
+
+
+# What `Store()` does, without a call.
+NEW_STORE = ("store = new(Store)", "store.version = store.lasti = 0", "store.code = None", "store.op = ''")
 
 
 class Layout:
@@ -130,10 +134,12 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines.append(f"    {tuple_text(names)} = saved")
     scalar = raw and op.family.diagonal and not lay.fit
     fetched = [n for n in lay.inputs if lay.kind[n] in "TO"]
+    lines += ["    checks = node.checks"] if fetched else []
     for n in fetched:
         pad = "    " if lay.always(n) else "        "
         lines += [] if lay.always(n) else [f"    if {n} is not None:"]
-        changed = f"{n}.store.version or node.checks is not None or {n}.extra is not None"
+        expected = f"(0 if checks is None else checks[{lay.inputs.index(n)}])"
+        changed = f"{n}.store.version != {expected} or ({n}.extra is not None and {n}.extra.detached is not None)"
         lines.append(f"{pad}if {n}.store is not None and ({changed}): verify(node)")
         if raw:
             lines.append(f"{pad}{n} = widened({n}.raw)" if wide else f"{pad}{n} = {n}.raw")

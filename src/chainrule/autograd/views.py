@@ -2,7 +2,7 @@
 
 A view knows its base and the chain of view ops that leads to it. An in-place op on a view becomes a `CopySlices` on the
 base; every view, when next asked for its edge, sees that the version moved on and derives a new one from the base
-(`refresh`). A step of a chain is (op, parameters, shape before it).
+(`refresh`). A step of a chain is (op, parameters, shape before it, which of its outputs if it has several).
 """
 
 from __future__ import annotations
@@ -54,22 +54,17 @@ def link(out: Tensor, source: Tensor, step: Any, kind: str) -> None:
 
 def replay(chain: tuple[Any, ...], x: Any) -> Any:
     """Walk from a base (tensor or array) to the view."""
-    for op, params, _ in chain:
-        picked = params.get("__output__")
-        if picked is None:
-            x = op.fn(x, **params)
-        else:
-            x = op.fn(x, **{k: p for k, p in params.items() if k != "__output__"})[picked]
+    for op, params, _, picked in chain:
+        x = op.fn(x, **params) if picked is None else op.fn(x, **params)[picked]
     return x
 
 
 def scatter_back(chain: tuple[Any, ...], g: Any) -> Any:
     """The transpose of `replay`: a cotangent of the view, as one of the base, zero elsewhere."""
-    for op, params, shape in reversed(chain):
+    for op, params, shape, picked in reversed(chain):
         (name,) = op.pulls
         rule = op.pulls[name]
         known = {**params, f"{name}_shape": shape}
-        picked = params.get("__output__")
         if picked is not None:
             g = op.family.one_of_many(op, g, picked, known)
         else:
@@ -151,7 +146,7 @@ def chain_of(v: View, t: Tensor) -> tuple[Any, ...]:
         origin = (raw.shape, memory.element_strides(raw), memory.offset_of(raw))
         size, stride, offset = t.raw.shape, memory.element_strides(t.raw), memory.offset_of(t.raw)
         params = {"size": size, "stride": stride, "storage_offset": offset, "origin": origin}
-        v.chain = ((REGISTRY["as_strided"], params, raw.shape),)
+        v.chain = ((REGISTRY["as_strided"], params, raw.shape, None),)
     return v.chain
 
 
@@ -182,7 +177,9 @@ def derive(t: Tensor) -> None:
     v, before = t.viewed, t.edge
     assert v is not None and t.store is not None
     chain = chain_of(v, t)
-    if REPLAY[0]:
+    if REPLAY[0] or not all(
+        [op.holomorphic for op, *_ in chain]
+    ):  # no steps through memory lead from real to complex
         with swapped(grad=True):
             t.edge, v.version = replay(chain, v.base).edge, t.store.version
         return _move_retain(t, t.edge, before)
@@ -259,6 +256,8 @@ def rebase(t: Tensor, node: Node, edge: Any = None) -> None:
     plain = not isinstance(raw, np.ndarray) or raw.flags.c_contiguous
     through.strides = None if plain else memory.element_strides(raw)
     through.code, through.lasti, through.key = node.code, node.lasti, tick()
+    if node.absent:
+        through.__dict__["absent"] = node.absent
     if "level" in node.__dict__:
         through.__dict__["level"] = node.__dict__["level"]
     _move_retain(base, through, below)

@@ -120,21 +120,26 @@ def _matmul_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 )
 def mm(xp: Any, input: Array, mat2: Array) -> Array:
     """Product of two matrices."""
-    if input.ndim != 2 or mat2.ndim != 2 or input.shape[1] != mat2.shape[0]:
+    if input.dtype in NARROW or input.ndim != 2 or mat2.ndim != 2:
         _check_matrices(input, mat2)
-    return xp.dot(input, mat2) if input.dtype not in NARROW else product(input, mat2)
+        return product(input, mat2)
+    try:
+        return input.dot(mat2)  # the function of that name costs a look at its arguments' classes more
+    except ValueError:
+        _check_matrices(input, mat2)
+        raise
 
 
 def mm_left(g: Any, other: Any) -> Any:
-    if isinstance(g, Tensor):
-        return mm(g, call("transpose", other, 0, 1))
-    return np.dot(g, other.T) if g.dtype not in NARROW else product(g, other.T)
+    if g.__class__ is np.ndarray and g.dtype not in NARROW:
+        return g.dot(other.T)
+    return mm(g, call("transpose", other, 0, 1)) if isinstance(g, Tensor) else product(g, other.T)
 
 
 def mm_right(g: Any, other: Any) -> Any:
-    if isinstance(g, Tensor):
-        return mm(call("transpose", other, 0, 1), g)
-    return np.dot(other.T, g) if g.dtype not in NARROW else product(other.T, g)
+    if g.__class__ is np.ndarray and g.dtype not in NARROW:
+        return other.T.dot(g)
+    return mm(call("transpose", other, 0, 1), g) if isinstance(g, Tensor) else product(other.T, g)
 
 
 mm.vjp(input=lambda g, mat2: mm_left(g, mat2), mat2=lambda g, input: mm_right(g, input))
@@ -297,7 +302,7 @@ _mm, _mv, _dot = mm.public, mv.public, dot.public
 def _matmul_fast(input: Any, other: Any, *, out: Any = None) -> Any:
     """Matrix product of two tensors, by PyTorch's rules for vectors, matrices and batches."""
     if input.__class__ in PLAIN and other.__class__ in PLAIN and out is None:
-        if len(input.raw.shape) == 2 and len(other.raw.shape) == 2:
+        if input.raw.ndim == 2 == other.raw.ndim:
             return _mm(input, other)
     return _matmul(input, other, out=out)
 

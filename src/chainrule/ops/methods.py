@@ -60,10 +60,12 @@ def _invert(self: Tensor) -> Tensor:
     return result
 
 
-_product = PUBLIC["f"]["matmul"]
+_product, _matrices = PUBLIC["f"]["matmul"], PUBLIC["f"]["mm"]
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
+    if self.__class__ in PLAIN and other.__class__ in PLAIN and self.raw.ndim == 2 == other.raw.ndim:
+        return _matrices(self, other)
     return _product(self, other) if other.__class__ in PLAIN or _matrix(other) else NotImplemented
 
 
