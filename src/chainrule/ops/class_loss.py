@@ -17,18 +17,11 @@ from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.domains import no_complex, not_for
-from chainrule.ops.loss import REDUCTIONS, check_reduction, folded, legacy_reduction, share
+from chainrule.ops.loss import REDUCTIONS, asked_reduction, check_reduction, folded, share
 
 __all__ = ["multi_margin_op", "multilabel_margin_op"]
 
 Ints = tuple[int, ...]
-
-
-def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    if size_average is not None or reduce is not None:
-        return legacy_reduction(size_average, reduce)
-    check_reduction(reduction)
-    return reduction
 
 
 def _column(g: Any) -> Any:
@@ -100,7 +93,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The hinge between the right class and every other, to the power p."""
-    reduction = _reduction(size_average, reduce, reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
@@ -168,7 +161,7 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The hinge between every right class (listed in `target`, ended by -1) and every other."""
-    reduction = _reduction(size_average, reduce, reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if input.ndim > 2 or input.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
