@@ -136,3 +136,29 @@ def test_callbacks_run_at_the_end_of_the_pass() -> None:
     assert log == ["hook", "leaf", "end"]
     with pytest.raises(RuntimeError, match="during backward pass"):
         queue(lambda: None)
+
+
+def test_hooks_of_a_leaf_leave_it_reachable_from_older_graphs() -> None:
+    x = ch.tensor(2.0, requires_grad=True)
+    handle = x.register_hook(lambda g: None)
+    old = x**2
+    (x**3).backward()
+    handle.remove()
+    (g,) = ch.autograd.grad(old, x)
+    assert g.item() == 4.0
+
+
+def test_a_pass_inside_a_pass_shares_a_leaf_with_hooks() -> None:
+    x = ch.tensor(2.0, requires_grad=True)
+    seen: list[float] = []
+    x.register_hook(lambda g: seen.append(g.item()))
+
+    def inside(g: Any) -> None:
+        with ch.autograd.enable_grad():
+            (x * 1000).backward()
+
+    left, right = x * 3, x * 5
+    right.register_hook(inside)
+    (left + right).backward()
+    assert x.grad is not None and x.grad.item() == 1008.0
+    assert seen == [1000.0, 8.0]

@@ -6,15 +6,17 @@ eagerly.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.eager import eager, eager_inplace, on_sparse
+from chainrule.autograd.pending import is_pending, meant
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
 from chainrule.core.blame import Param, blame, kind_of, params_of
@@ -25,7 +27,7 @@ from chainrule.core.function_protocol import overridden
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Op
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import FOREIGN, PLAIN, Tensor
+from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
 __all__ = [
     "NUMBERS", "Inplace", "apply", "door", "failed", "has_overlap", "operator_door", "refuse_overlap", "with_aliases",
@@ -37,7 +39,7 @@ NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 
 def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
     """One call of a public op function."""
-    check_inputs(op, inputs)
+    check_inputs(op, inputs, params)
     state = here()
     if state.modes or any(t.__class__ not in PLAIN and t is not None and t.__class__ not in FOREIGN for t in inputs):
         done, result = overridden(op, inputs, params, out)
@@ -45,21 +47,24 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
             return result
     if out is not None and op.fills and params["dtype"] is None and isinstance(out, Tensor):
         params = {**params, "dtype": out.dtype}
-    params = checked(op, params)
+    params = checked(op, inputs, params)
     try:
         result = apply(op, inputs, params)
     except Exception as error:
-        raise_blamed(op, inputs, params, error)
+        fault = None if "(): argument '" in str(error) else fault_of(op, inputs, params)
+        if fault is None:
+            raise
+        raise fault from None
     return result if out is None else write_out(op, result, out, inputs)
 
 
-def checked(op: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Static parameters made plain: a 0-d tensor is a number. A flag that is no bool is refused: it would pass for one."""
+def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
+    """Static parameters made plain: a 0-d tensor is a number. A flag that is no bool is refused, or it would pass."""
     declared, flags = declared_params(getattr(op, "base", op))
     for name in flags:
         value = params.get(name)
         if value is not True and value is not False:
-            fault = blame(op.name, declared.values(), {name: value})
+            fault = fault_of(op, inputs, params)
             if fault is not None:
                 raise fault
     for name, value in params.items():
@@ -68,7 +73,7 @@ def checked(op: Any, params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-@lru_cache(maxsize=None)
+@cache
 def declared_params(op: Op) -> tuple[dict[str, Param], tuple[str, ...]]:
     """The static parameters of an op whose declaration says what they take; those among them that are flags."""
     found = params_of(op.forward, 0 if op.variadic else 1)
@@ -76,12 +81,12 @@ def declared_params(op: Op) -> tuple[dict[str, Param], tuple[str, ...]]:
     return declared, tuple([n for n, p in declared.items() if p.words == ("bool",)])
 
 
-def raise_blamed(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], error: Exception) -> NoReturn:
-    """The call failed with `error`: raise what PyTorch says of a wrong argument, if there is one."""
-    fault = blame(op.name, declared_params(getattr(op, "base", op))[0].values(), params)
-    if fault is None or (isinstance(error, TypeError) and "(): argument '" in str(error)):
-        raise error
-    raise fault from None
+def fault_of(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> TypeError | None:
+    """The error for the first argument of a wrong type; None if all are right."""
+    base = getattr(op, "base", op)
+    given = params if op.variadic else {**dict(zip(op.inputs, inputs)), **params}
+    written = {n: given[n] for n in op.params if n in given and given[n] is not base.defaults.get(n, given)}
+    return blame(op.name, params_of(base.forward, 0 if op.variadic else 1), written)
 
 
 def failed(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -127,19 +132,19 @@ def _settled(t: Any) -> Any:
     return t
 
 
-def check_inputs(op: Any, inputs: tuple[Any, ...]) -> None:
+def check_inputs(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     """Every tensor input must be one."""
     if op.variadic:
         _check_list(op, inputs)
         return
-    for at, (name, value) in enumerate(zip(op.inputs, inputs)):
+    for name, value in zip(op.inputs, inputs):
         if isinstance(value, Tensor) or (value is None and name in op.optional):
             continue
         if name in op.numbers and isinstance(value, NUMBERS):
             continue
         if hasattr(type(value), "__torch_function__"):
             continue
-        _refuse(op, name, at, value)
+        _refuse(op, name, inputs, params)
 
 
 def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
@@ -148,13 +153,13 @@ def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
             raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(value).__name__}")
 
 
-def _refuse(op: Any, name: str, at: int, value: Any) -> NoReturn:
-    fault = blame(op.name, params_of(getattr(op, "base", op).forward, 1), {name: value})
-    if fault is None:
-        position = op.params.index(name) + 1
-        text = f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {kind_of(value)}"
-        raise TypeError(text)
-    raise fault
+def _refuse(op: Any, name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> NoReturn:
+    fault = fault_of(op, inputs, params)
+    if fault is not None:
+        raise fault
+    value = inputs[op.inputs.index(name)]
+    position = op.params.index(name) + 1
+    raise TypeError(f"{op.name}(): argument '{name}' (position {position}) must be Tensor, not {kind_of(value)}")
 
 
 _ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -215,7 +220,7 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     op.family.check_out(op, result, out, inputs)
-    exact = op.exact(inputs) if callable(op.exact) else op.exact
+    exact = op.exact(inputs, out) if callable(op.exact) else op.exact
     if exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
         names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype)}
         raise RuntimeError(exact.format(out=out.dtype.title, result=result.dtype.title, **names))
@@ -225,11 +230,11 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         )
     if out.shape != result.shape:
         out._resize_output(result.shape)
-    elif op.family.diagonal:
-        check_partial_overlap(out.raw, inputs)
-    elif op.family.name == "indexing" or op.variadic:
+    if op.family.name == "indexing" or op.variadic:
         refuse_overlap(out.raw)
         _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
+    elif op.family.diagonal:
+        check_partial_overlap(out.raw, inputs)
     out.copy_(result)
     if out.store is not None:
         out.store.op = f"{op.name} with out="
@@ -276,9 +281,24 @@ class Inplace:
 
     def eager(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute on arrays and write."""
+        if any([is_pending(t) for t in inputs]):
+            return self._as_meant(inputs, params)
         some_sparse = any([isinstance(t, Tensor) and is_sparse(t.raw) for t in inputs])
         write = _write_sparse if some_sparse and self.base.write is None else Inplace.write
         return eager_inplace(self.base, inputs, params, None, lambda: write(self, inputs, params))
+
+    def _as_meant(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The same where something is pending on inputs, or on the target: what is meant is changed, then stored."""
+        target, rest = inputs[0], meant(inputs[1:])
+        if not is_pending(target):
+            return self.eager((target, *rest), params)
+
+        def write() -> None:
+            temporary = fresh(resolved(target.raw))
+            self.write((temporary, *rest), params)
+            target.raw[...] = temporary.raw
+
+        return eager_inplace(self.base, (target, *rest), params, None, write)
 
     def write(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         """Overwrite the first input's array with the result; all checks come first."""

@@ -60,8 +60,7 @@ def run(
     A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
     """
     roles = None if wanted is None else roles_of(wanted, edges, landing)
-    if LEAF_HOOKS:
-        leaves_first(edges)
+    moved = leaves_first(edges) if LEAF_HOOKS else ()
     outer, before = running.task, here()
     running.task = task = Task(edges, keep, roles, landing, outer)
     world = (TENSORS if tensors else ARRAYS) + (WATCHED if before.anomaly is not None else 0)
@@ -74,6 +73,8 @@ def run(
             task.finish()
     finally:
         running.task = outer
+        for leaf, key in moved:
+            leaf.key = key  # by its age it may be reached from graphs older than this one
         if here() is not before:
             put(before)  # a hook may have entered a mode and not left it
 

@@ -89,7 +89,9 @@ def will_execute(node: Any) -> bool:
 SKIP, COLLECT, PULL = 0, 1, 2  # what a pass that wants certain cotangents does at a node; both is 3
 
 
-def roles_of(wanted: Iterable[tuple[Node, int]], edges: Iterable[Any], landing: Iterable[Node] | None) -> dict[Node, int]:
+def roles_of(
+    wanted: Iterable[tuple[Node, int]], edges: Iterable[Any], landing: Iterable[Node] | None
+) -> dict[Node, int]:
     """What to do at each node: collect at those `wanted`, pull where an edge leads to them, and at `landing`."""
     roles = dict.fromkeys([node for node, _ in wanted], COLLECT)
     if not roles:
@@ -121,8 +123,9 @@ def _reachable(edges: Iterable[Any], bound: float = inf) -> set[Node]:
     return seen
 
 
-def leaves_first(edges: Iterable[Any]) -> None:
+def leaves_first(edges: Iterable[Any]) -> list[tuple[AccumulateGrad, Any]]:
     """Let every leaf's turn come right after the oldest node that leads to it, in the order of that node's inputs.
+    Returns the keys to be put back after the pass.
 
     Accumulators live on from graph to graph; by their age alone they would wait until the end, as PyTorch's do not.
     """
@@ -138,8 +141,12 @@ def leaves_first(edges: Iterable[Any]) -> None:
             elif e is not None and (m := node_of(e)) not in seen:
                 seen.add(m)
                 todo.add(m)
+    # another thread may have moved a leaf; what a pass around this one moved, it still needs
+    ages = [(leaf, leaf.__dict__.setdefault("age", leaf.key)) for leaf in oldest]
+    moved = ages if running.task is None else [(leaf, leaf.key) for leaf in oldest]
     for leaf, key in oldest.items():
         leaf.key = key
+    return moved
 
 
 def on_fresh_stack(work: Callable[[], None]) -> None:

@@ -1,15 +1,15 @@
 """Which argument was it? When a call failed, its arguments are held against the declaration, and one of a type that
 no reading of the parameter takes is named in PyTorch's words. Calls that succeed never come here.
 
-Parameters are read off annotations: `dim: int | None`, `size: Shape`. What is written as `Any` is judged by its name, if
-that means one thing everywhere.
+Parameters are read off annotations: `dim: int | None`, `size: Shape`. What is written as `Any` is judged by its name,
+if that means one thing everywhere.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,23 +62,22 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 _WORDS = {
     "Array": ("Tensor",), "Tensor": ("Tensor",), "DType": ("torch.dtype",), "DType | None": ("torch.dtype",),
-    "Ints": ("tuple of ints", "int", "None"), "None": ("None",), "Number": ("Number",), "Shape": ("tuple of ints",), "bool": ("bool",),
-    "float": ("float",), "int": ("int",), "str": ("str",), "tuple[int, ...]": ("tuple of ints",),
+    "Ints": ("tuple of ints", "int", "None"), "None": ("None",), "Number": ("Number",), "Shape": ("tuple of ints",),
+    "bool": ("bool",), "float": ("float",), "int": ("int",), "str": ("str",), "tuple[int, ...]": ("tuple of ints",),
 }  # fmt: skip
-
-
 # Functions of which PyTorch has several signatures: it then names none of the arguments, but lists what came.
 _OVERLOADED = frozenset(
     (
-        "add addbmm addcdiv addcmul addmm addmv addr all any arange argsort baddbmm bartlett_window bernoulli bitwise_and "
-        "bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor blackman_window bmm bucketize clamp clamp_max "
-        "clamp_min clip cond conv1d conv2d conv3d copy copysign count_nonzero ctc_loss cumulative_trapezoid div divide "
-        "dsplit eq eye fill float_power floor_divide fmod ge gradient greater greater_equal gt hamming_window hann_window "
-        "histogram hsplit index_fill isin kaiser_window le lerp less less_equal linspace logspace lt masked_fill matrix_norm "
-        "matrix_rank max mean median min mm moveaxis movedim multiply nanmedian nanquantile narrow ne norm normal not_equal "
-        "nuclear_norm pinv pow prod quantile rand rand_like randint randint_like randn randn_like random randperm remainder "
-        "repeat_interleave result_type round rsub scatter searchsorted set sort squeeze squeeze_copy std std_mean sub subtract "
-        "sum tensor_split to trapezoid trapz true_divide type var var_mean view view_copy vsplit where xlog1py xlogy zeta"
+        "add addbmm addcdiv addcmul addmm addmv addr all any arange argsort baddbmm bartlett_window bernoulli "
+        "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor blackman_window bmm bucketize "
+        "clamp clamp_max clamp_min clip cond conv1d conv2d conv3d copy copysign count_nonzero ctc_loss "
+        "cumulative_trapezoid div divide dsplit eq eye fill float_power floor_divide fmod ge gradient greater "
+        "greater_equal gt hamming_window hann_window histogram hsplit index_fill isin kaiser_window le lerp less "
+        "less_equal linspace logspace lt masked_fill matrix_norm matrix_rank max mean median min mm moveaxis movedim "
+        "multiply nanmedian nanquantile narrow ne norm normal not_equal nuclear_norm pinv pow prod quantile rand "
+        "rand_like randint randint_like randn randn_like random randperm remainder repeat_interleave result_type "
+        "round rsub scatter searchsorted set sort squeeze squeeze_copy std std_mean sub subtract sum tensor_split to "
+        "trapezoid trapz true_divide type var var_mean view view_copy vsplit where xlog1py xlogy zeta"
     ).split()
 )
 
@@ -100,9 +99,12 @@ class Param:
 _TENSORS = "batch1 batch2 index input mask mat mat1 mat2 target tensor tensor1 tensor2 vec vec1 vec2 x1 x2"
 _FLAGS = "inplace keepdim pin_memory requires_grad training unbiased"
 _NAMED = {
-    **dict.fromkeys(_TENSORS.split(), ("Tensor",)), **dict.fromkeys(_FLAGS.split(), ("bool",)),
-    "bias": ("Tensor", "None"), "dim": ("int", "tuple of ints", "None"), "dtype": ("torch.dtype", "None"), "weight": ("Tensor", "None"),
-}  # fmt: skip
+    **dict.fromkeys(_TENSORS.split(), ("Tensor",)),
+    **dict.fromkeys(_FLAGS.split(), ("bool",)),
+    **dict.fromkeys(("bias", "weight"), ("Tensor", "None")),
+    "dim": ("int", "tuple of ints", "None"),
+    "dtype": ("torch.dtype", "None"),
+}
 
 
 def _read(name: str, note: Any) -> tuple[str, ...] | None:
@@ -117,7 +119,7 @@ def _read(name: str, note: Any) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def params_of(fn: Any, skip: int = 0) -> tuple[Param, ...]:
     """The parameters of a function, the first `skip` left out (a forward's array namespace)."""
     found = []
