@@ -13,7 +13,7 @@ from chainrule.ops.create import creation, dtype_from, made, place, read_size
 from chainrule.ops.from_data import shared
 from chainrule.ops.python_protocol import concrete
 
-__all__: list[str] = []
+__all__ = ["from_dlpack", "to_dlpack"]
 
 
 @method

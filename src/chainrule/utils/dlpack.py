@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from chainrule.ops.python_protocol import from_dlpack, to_dlpack
+from chainrule.ops.foreign import from_dlpack, to_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]
