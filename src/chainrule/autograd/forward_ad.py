@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.grad_mode import Mode
+from chainrule.backends.pending import Pending, resolved
 from chainrule.core.ambient import here, put, swapped
 from chainrule.core.tensor import Tensor, fresh
 
@@ -161,6 +162,9 @@ def _check_pair(primal: Tensor, tangent: Tensor) -> None:
 def _same_layout(primal: Tensor, tangent: Tensor) -> bool:
     """May the tangent be viewed wherever the primal may?"""
     p, t = primal.raw, tangent.raw
+    if isinstance(p, Pending) or isinstance(t, Pending):
+        if p.__class__ is not t.__class__:
+            return False
     if not (isinstance(p, np.ndarray) and isinstance(t, np.ndarray)) or p.size == 0:
         return True
     steps = ((a // p.itemsize, b // t.itemsize) for a, b, n in zip(p.strides, t.strides, p.shape) if n > 1)
@@ -177,10 +181,12 @@ def _memory(raw: Any) -> int:
 def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
     """A copy of the tangent in memory like the primal's."""
     p = primal.raw
-    under = np.zeros(_memory(p), tangent.raw.dtype)
+    under = np.zeros(_memory(p), tangent.dtype.numpy)
     steps = [s // p.itemsize * under.itemsize if n > 1 else under.itemsize for s, n in zip(p.strides, p.shape)]
     backwards = min(steps, default=0) < 0  # elements before the first: NumPy's own layout will do
-    out = fresh(np.empty_like(p, tangent.raw.dtype) if backwards else np.ndarray(p.shape, under.dtype, under, 0, steps))
+    out = fresh(
+        np.empty_like(resolved(p), under.dtype) if backwards else np.ndarray(p.shape, under.dtype, under, 0, steps)
+    )
     return out.copy_(tangent)
 
 

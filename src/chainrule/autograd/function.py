@@ -37,6 +37,7 @@ from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import Ambient, here, put, without_grad
 from chainrule.core.dtype import FLOAT
@@ -193,7 +194,7 @@ class BackwardCFunction(Node, FunctionCtx):
             for i, p in enumerate(parts):
                 parts[i] = None if p is None else fresh(np.asarray(p) if p.__class__ is not SparseArray else p)
             p = None
-            return tuple([None if r is None else r.raw for r in self._pulled(parts)])
+            return tuple([None if r is None else resolved(r.raw) for r in self._pulled(parts)])
         finally:
             put(before)
 
@@ -521,8 +522,8 @@ def _settled(ctx: Any, args: tuple[Any, ...], given: tuple[Any, ...], records: b
             return [t]
     if ctx._is_pure_view and (len(ctx.facts), len(given)) != (1, 1):
         raise RuntimeError(
-            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to "
-            "support more."
+            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need "
+            "to support more."
         )
     ctx.outputs = len(given)
     made: list[Any] = []

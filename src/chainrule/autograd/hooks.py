@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import AccumulateGrad, Node
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.tensor import Extra, Tensor, fresh
@@ -45,7 +46,7 @@ def _is_bare(node: Node, g: Any) -> bool:
 
 
 def _unlisted(node: Node, gs: Any, were_bare: bool) -> Any:
-    back = [None if t is None else t.raw for t in gs] if were_bare else list(gs)
+    back = [None if t is None else resolved(t.raw) for t in gs] if were_bare else list(gs)
     return back + [None] * (node.outputs - len(back)) if node.outputs > 1 else back[0]
 
 
@@ -137,7 +138,7 @@ def run_after(node: Node, g: Any, gs: Any) -> Any:
     were_bare, count = _is_bare(node, g), len(gs)
     results = tuple(wrapped(p) for p in gs) + (None,) * node.absent
     results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[:count]
-    return tuple(None if t is None else t.raw for t in results) if were_bare else results
+    return tuple(None if t is None else resolved(t.raw) for t in results) if were_bare else results
 
 
 def _talked(table: HookTable, gs: tuple[Any, ...], more: tuple[Any, ...], were_bare: bool) -> tuple[Any, ...]:

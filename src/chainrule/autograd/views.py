@@ -177,9 +177,7 @@ def derive(t: Tensor) -> None:
     v, before = t.viewed, t.edge
     assert v is not None and t.store is not None
     chain = chain_of(v, t)
-    if REPLAY[0] or not all(
-        [op.holomorphic for op, *_ in chain]
-    ):  # no steps through memory lead from real to complex
+    if REPLAY[0] or not all([op.holomorphic for op, *_ in chain]):  # no steps through memory lead from real to complex
         with swapped(grad=True):
             t.edge, v.version = replay(chain, v.base).edge, t.store.version
         return _move_retain(t, t.edge, before)

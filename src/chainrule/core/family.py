@@ -253,7 +253,7 @@ def _operand(t: Any) -> tuple[dtypes.dtype, Any]:
 def _as(t: Any, want: np.dtype[Any]) -> Any:
     if isinstance(t, Tensor):
         raw = t.raw
-        return raw if raw.dtype == want else raw.astype(want)
+        return raw if raw.dtype == want else raw.astype(want, "C" if 0 in raw.strides else "K")
     return t if t is None else as_array(t, want)
 
 

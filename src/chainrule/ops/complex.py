@@ -1,7 +1,7 @@
 """Complex numbers: their parts, made from parts, conjugated.
 
 None of these is holomorphic, so each rule is the adjoint itself: the gradient of a real loss is dL/dRe + i dL/dIm.
-Conjugation computes at once; there is no lazy conjugate bit, so `resolve_conj` has nothing to do.
+A conjugate shares memory with its tensor (backends.pending): only those who compute with it conjugate.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.cpu import memory
-from chainrule.core.dtype import OF_NUMPY, float16, float32, float64
-from chainrule.core.family import call, elementwise, view
+from chainrule.backends.pending import Pending, conjugated, negated
+from chainrule.core.dtype import OF_NUMPY, complex32, float16, float32, float64
+from chainrule.core.family import call, elementwise, is_hollow, view
 from chainrule.core.op import Array
 from chainrule.core.public import attribute, composite, spell
 from chainrule.core.samples import real as any_real
@@ -22,6 +23,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, zeros_like
 from chainrule.ops.compare import kept
 from chainrule.ops.domains import EXACT, Check
+from chainrule.ops.storages import bottom
 
 __all__: list[str] = []
 
@@ -113,6 +115,7 @@ def view_as_real(xp: Any, input: Array) -> Array:
     """Complex numbers as a last axis of (real, imaginary), sharing memory."""
     if not OF_NUMPY[input.dtype].is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    _refuse_pending(input)
     return input[..., None].view(OF_NUMPY[input.dtype].to_real().numpy)
 
 
@@ -148,19 +151,44 @@ view_as_complex.vjp(input=lambda g: view_as_real(g))
 # ------------------------------------------------------------------------------------------------------ conjugates
 
 
-@elementwise(name="conj", samples=samples(both_parts, [((3, 4),), ((),)]), spelled="", holomorphic=False)
-def _conj(xp: Any, input: Array) -> Array:
-    """The complex conjugate."""
-    return xp.conjugate(input)
+_turns: dict[str, Any] = {"spelled": "", "linear": True, "holomorphic": False}
 
 
-_conj.vjp(input=lambda g: _conj(g))
+@view(
+    name="conj", vmap=lambda values, *_: _conj_view.public(values[0]),  # type: ignore[has-type]
+    samples=samples(both_parts, [((3, 4),), ((),)]), **_turns,
+)  # fmt: skip
+def _conj_view(xp: Any, input: Array) -> Array:
+    """The complex conjugate, sharing memory."""
+    return conjugated(input) if isinstance(input, np.ndarray) and not is_hollow(input) else xp.conjugate(input)
+
+
+@view(
+    name="_neg_view", node="NegView", vmap=lambda values, *_: _negative_view.public(values[0]),  # type: ignore[has-type]
+    samples=samples(both_parts, [((3, 4),), ((),)]), **_turns,
+)  # fmt: skip
+def _negative_view(xp: Any, input: Array) -> Array:
+    """The negative, sharing memory."""
+    return negated(input) if isinstance(input, np.ndarray) and not is_hollow(input) else -input
+
+
+_conj_view.vjp(input=lambda g: _conj(g))
+_negative_view.vjp(input=lambda g: -g)
+spell("_neg_view", _negative_view.public, "fm")
+
+
+def _conj(g: Any) -> Any:
+    """The conjugate in memory of its own, of arrays or tensors."""
+    return conj_physical(g)
 
 
 @composite(spelled="fm")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; of a real tensor, the tensor itself."""
-    return _conj.public(input) if input.dtype.is_complex else input
+    """The complex conjugate, sharing memory; of a real tensor, the tensor itself."""
+    if not input.dtype.is_complex:
+        return input
+    turn = conj_physical if input.dtype is complex32 else _conj_view
+    return turn.public(input)  # type: ignore[no-any-return]
 
 
 @elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="fmi", holomorphic=False, exact=EXACT)
@@ -173,27 +201,37 @@ conj_physical.vjp(input=lambda g: _conj(g))
 
 
 @composite(spelled="fm")
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: no conjugation is ever pending."""
-    return input
-
-
-@composite(spelled="fm")
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: no negation is ever pending."""
-    return input
-
-
-@composite(spelled="fm")
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation is pending: never."""
-    return False
+    """Does the tensor look at memory that is meant conjugated?"""
+    return getattr(bottom(input), "is_conj", False)
 
 
 @composite(spelled="fm")
 def is_neg(input: Tensor) -> bool:
-    """Whether a negation is pending: never."""
-    return False
+    """Does the tensor look at memory that is meant negated?"""
+    return getattr(bottom(input), "is_neg", False)
+
+
+@composite(spelled="fm")
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor with its elements as they are meant; itself, where no conjugation is pending."""
+    return call("clone", input) if is_conj(input) else input
+
+
+@composite(spelled="fm")
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor with its elements as they are meant; itself, where no negation is pending."""
+    return call("clone", input) if is_neg(input) else input
+
+
+def _refuse_pending(input: Array) -> None:
+    """A look at the bare memory would show elements as they are not meant."""
+    if isinstance(input, Pending) and input.is_conj:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
 
 
 # ----------------------------------------------------------------------------------------------- made from parts

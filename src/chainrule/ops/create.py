@@ -20,6 +20,7 @@ from chainrule.backends.sparse import Unsupported, nothing
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
+from chainrule.core.blame import blame_call, check_flags, flags_of
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
@@ -59,6 +60,8 @@ def creation(spelled: str = "f", name: str | None = None) -> Callable[[Callable[
 
 def _asking(fn: Callable[..., Any], title: str) -> Any:
     """`fn`, after modes and the first argument's class were asked whether they answer; they are told of `func[0]`."""
+    fn.__qualname__ = title
+    flags = flags_of(fn)
 
     @wraps(fn)
     def public(*args: Any, **kwargs: Any) -> Any:
@@ -68,7 +71,15 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
                 return result
         if kwargs.get("out") is not None:
             _check_out(title, **kwargs)
-        return fn(*args, **kwargs)
+        if flags and kwargs:
+            check_flags(title, fn, flags, args, kwargs)
+        try:
+            return fn(*args, **kwargs)
+        except Exception:
+            found = blame_call(title, fn, args, kwargs)
+            if found is None:
+                raise
+            raise found from None
 
     func: list[Any] = [public]
     public.__name__ = public.__qualname__ = title
@@ -480,8 +491,10 @@ def eye(
     return made(np.eye(n, columns, dtype=kind.numpy), requires_grad)
 
 
-def sparse_array(name: str, shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> Any:
+def sparse_array(
+    name: str, shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any], sparse_dim: int | None = None
+) -> Any:
     """A new sparse array: zeros, of which none is written down."""
     if fill is not None and fill != 0:
         raise Unsupported(name)
-    return nothing(shape, len(shape), np.empty(0, dtype.type))
+    return nothing(shape, len(shape) if sparse_dim is None else sparse_dim, np.empty(0, dtype.type))

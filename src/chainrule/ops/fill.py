@@ -12,6 +12,7 @@ from chainrule.autograd.door import Inplace, door, has_overlap, refuse_overlap
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY, cast_array, widened
@@ -68,6 +69,7 @@ def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
         return
     if is_meta(source):
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    source = resolved(source)
     if not overlaps:
         check_target(target)
     if source.dtype.kind in "cW" and target.dtype.kind not in "cWb":  # W: complex32

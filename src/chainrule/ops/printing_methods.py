@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.config import settings
 from chainrule.core.notebook import html_text
@@ -37,13 +38,14 @@ def _level_text(t: Any) -> str:
 def _shown(t: Any, contents: str | None = None) -> str:
     if isinstance(t.raw, Tensor):
         return _level_text(t)
-    meta = t.raw.__class__ is not np.ndarray
+    raw = resolved(t.raw)
+    meta = raw.__class__ is not np.ndarray
     if is_sparse(t.raw):
         return _sparse_shown(t, contents)
     kind = type(t)
     plain = kind is Tensor or getattr(kind, "__torch_function__", None) is None or kind.__name__ == "Parameter"
     return tensor_text(
-        None if meta else t.raw,
+        None if meta else raw,
         prefix="tensor(" if plain else kind.__name__ + "(",
         contents=contents,
         size=tuple(t.shape) if meta else None,
@@ -84,7 +86,7 @@ def __format__(self: Tensor, format_spec: str) -> str:
 @method
 def _repr_html_(self: Tensor) -> str:
     """A table of facts and a picture, for notebooks."""
-    raw = self.raw
+    raw = resolved(self.raw)
     plain = raw.__class__ is np.ndarray
     return html_text(
         raw if plain else None,

@@ -63,6 +63,11 @@ spell("const_data_ptr", data_ptr, "m")
 
 
 @method
+def _fix_weakref(self: Tensor) -> None:
+    """Nothing to mend: a tensor is one object for as long as it lives."""
+
+
+@method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The axes from the one with the longest steps to the one whose elements are neighbours."""
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
@@ -79,9 +84,8 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 
 def _ordered_one_way(have: Shape, steps: Shape) -> bool:
-    """Do no two axes that could be swapped have the same steps?"""
-    dense = shapes.is_non_overlapping_and_dense(have, steps)
-    return dense and len({step for n, step in zip(have, steps)}) == len(steps)
+    """Can no two axes be swapped? An axis of size 1 may stand anywhere, and so may one of two with the same steps."""
+    return 1 not in have and len(set(steps)) == len(steps)
 
 
 @method

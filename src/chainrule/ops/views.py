@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends.cpu import memory
+from chainrule.backends.pending import Pending
 from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import LISTENING
@@ -99,6 +100,9 @@ def view_dtype(xp: Any, input: Array, dtype: DType) -> Array:
 
 
 def _recast(input: Any, dtype: DType) -> Any:
+    if isinstance(input, Pending):
+        what = "conjugate view tensors" if input.is_conj else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     have, want = input.dtype.itemsize, dtype.numpy.itemsize
     if have == want:
         return input.view(dtype.numpy)

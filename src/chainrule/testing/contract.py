@@ -26,6 +26,7 @@ from chainrule.autograd import api, forward
 from chainrule.autograd.node import Freed, node_of
 from chainrule.autograd.versions import version_of
 from chainrule.backends import meta
+from chainrule.backends.pending import resolved
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import swapped
 from chainrule.core.op import Op
@@ -146,7 +147,7 @@ def flowing(case: Case, outs: Sequence[Any]) -> list[Any]:
 def values(case: Case, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     """The flowing outputs at these arrays, as arrays."""
     with swapped(grad=False):
-        return [np.array(t.raw) for t in flowing(case, run(case, tensors(inputs)))]
+        return [elements(t) for t in flowing(case, run(case, tensors(inputs)))]
 
 
 def directions(like: Sequence[Any], seed: int) -> list[Any]:
@@ -165,7 +166,7 @@ def pulled(case: Case, inputs: Sequence[Any], gs: Sequence[Any], leaves: Sequenc
     at = tensors(inputs, leaves)
     outs = flowing(case, run(case, at))
     found = _grad(outs, [at[i] for i in leaves], [fresh(g.copy()) for g in gs])
-    return [np.zeros_like(inputs[i]) if g is None else np.array(g.raw) for i, g in zip(leaves, found)]
+    return [np.zeros_like(inputs[i]) if g is None else elements(g) for i, g in zip(leaves, found)]
 
 
 def _grad(outs: Sequence[Any], leaves: Sequence[Any], gs: Sequence[Any], create_graph: bool = False) -> tuple[Any, ...]:
@@ -186,7 +187,7 @@ def pushed(case: Case, inputs: Sequence[Any], ts: dict[int, Any]) -> list[Any]:
     with swapped(dual=0):
         outs = flowing(case, run(case, at))
     found = [forward.tangent_of(o) for o in outs]
-    return [np.zeros(tuple(o.shape), o.dtype.numpy) if t is None else np.array(t.raw) for o, t in zip(outs, found)]
+    return [np.zeros(tuple(o.shape), o.dtype.numpy) if t is None else elements(t) for o, t in zip(outs, found)]
 
 
 def moved(inputs: Sequence[Any], ts: dict[int, Any], step: float) -> list[Any]:
@@ -219,6 +220,11 @@ def same(got: Sequence[Any], want: Sequence[Any], rtol: float, what: str) -> Non
         scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
         close = np.isclose(a, b, rtol=rtol, atol=rtol * scale + rtol * 1e-2, equal_nan=True)
         assert np.all(close), f"{what}: result {at} is\n{a}\nnot\n{b}"
+
+
+def elements(t: Any) -> Any:
+    """The elements of a tensor as they are meant."""
+    return np.array(resolved(t.raw))
 
 
 def _wide(x: Any) -> Any:
@@ -315,7 +321,7 @@ def _second(case: Case, gs: list[Any], ts: list[Any]) -> tuple[list[Any], list[A
     first = _grad(outs, leaves, cotangents, create_graph=True)
     pairs = [(p, fresh(t.copy())) for p, t in zip(first, ts) if p is not None]
     found = _grad([p for p, _ in pairs], [*leaves, *cotangents], [t for _, t in pairs])
-    arrays = [np.zeros_like(x.raw) if g is None else np.array(g.raw) for x, g in zip([*leaves, *cotangents], found)]
+    arrays = [np.zeros_like(x.raw) if g is None else elements(g) for x, g in zip([*leaves, *cotangents], found)]
     return arrays[: len(smooth)], arrays[len(smooth) :]
 
 
@@ -351,7 +357,7 @@ def _by_transforms(case: Case, gs: list[Any], us: dict[int, Any]) -> list[Any]:
         return vjp(f, *xs)[1](cotangents)
 
     _, found = jvp(gradients, tuple(at[i] for i in case.smooth), tuple(fresh(us[i]) for i in case.smooth))
-    return [np.array(t.raw) for t in found]
+    return [elements(t) for t in found]
 
 
 def _by_duals(case: Case, gs: list[Any], us: dict[int, Any]) -> list[Any]:
@@ -366,7 +372,7 @@ def _by_duals(case: Case, gs: list[Any], us: dict[int, Any]) -> list[Any]:
             create_graph=True,
         )
     ts = [None if g is None else forward.tangent_of(g) for g in found]
-    return [np.zeros_like(case.inputs[i]) if t is None else np.array(t.raw) for i, t in zip(case.smooth, ts)]
+    return [np.zeros_like(case.inputs[i]) if t is None else elements(t) for i, t in zip(case.smooth, ts)]
 
 
 def vmap_is_a_loop(case: Case) -> None:
@@ -415,7 +421,7 @@ def _compare_batch(got: Sequence[Any], want: Sequence[Sequence[Any]], what: str)
     assert len(got) == len(want[0]), f"{what}: {len(got)} results, not {len(want[0])}"
     for k, column in enumerate(zip(*want)):
         assert got[k].dtype is column[0].dtype, f"{what}: result {k} is {got[k].dtype}, not {column[0].dtype}"
-        same([np.asarray(got[k].raw)], [np.stack([t.raw for t in column])], 1e-9, what)
+        same([elements(got[k])], [np.stack([t.raw for t in column])], 1e-9, what)
 
 
 def vmap_of_gradients_is_a_loop(case: Case) -> None:
@@ -506,7 +512,7 @@ def _same_gradients(case: Case, form: Any, want: Any, params: dict[str, Any]) ->
     changed = [at[0].clone(), *at[1:]]
     result = form.call(tuple(changed), params)
     found = _grad([result], [at[i] for i in case.smooth], [fresh(g) for g in gs])
-    got = [np.zeros_like(at[i].raw) if g is None else np.asarray(g.raw) for i, g in zip(case.smooth, found)]
+    got = [np.zeros_like(at[i].raw) if g is None else elements(g) for i, g in zip(case.smooth, found)]
     same(got, pulled(case, case.inputs, gs, case.smooth), 1e-12, "gradient of the in-place form")
 
 
@@ -553,10 +559,10 @@ def _observed(case: Case, row: Sequence[Any]) -> list[Any]:
         at[i].edge, at[i].extra = LEAF, Extra()
     outs = run(case, at)
     flow = flowing(case, outs)
-    gs = directions([np.asarray(t.raw) for t in flow], 1)
+    gs = directions([elements(t) for t in flow], 1)
     found = _grad(flow, [at[i] for i in case.smooth], [fresh(g) for g in gs]) if case.smooth else ()
-    grads = [np.zeros_like(at[i].raw) if g is None else np.asarray(g.raw) for i, g in zip(case.smooth, found)]
-    return [*(np.asarray(t.raw) for t in outs), *grads]
+    grads = [np.zeros_like(at[i].raw) if g is None else elements(g) for i, g in zip(case.smooth, found)]
+    return [*(elements(t) for t in outs), *grads]
 
 
 def _transposed(x: Any) -> Any:
@@ -581,7 +587,7 @@ def nothing_is_changed(case: Case) -> None:
     at = tensors(case.inputs, case.smooth)
     outs = run(case, at)
     flow = flowing(case, outs)
-    gs = [fresh(g) for g in directions([np.asarray(t.raw) for t in flow], 1)]
+    gs = [fresh(g) for g in directions([elements(t) for t in flow], 1)]
     held = [t for t in (*at, *outs, *gs) if isinstance(t, Tensor)]
     before = [t.raw.tobytes() for t in held]
     if case.smooth:
@@ -650,7 +656,7 @@ def _release(case: Case) -> None:
     at = tensors(case.inputs, case.smooth)
     outs = flowing(case, run(case, at))
     nodes = {node_of(o.edge) for o in outs if o.edge is not None}
-    gs = [fresh(g) for g in directions([np.asarray(t.raw) for t in outs], 1)]
+    gs = [fresh(g) for g in directions([elements(t) for t in outs], 1)]
     _grad(outs, [at[i] for i in case.smooth], gs)
     for node in nodes:
         assert not (node.frees and node.saved) or node.saved.__class__ is Freed, f"{node} keeps {node.saved}"

@@ -167,6 +167,8 @@ def strided(raw: Any, shape: Shape, strides: Shape, first: int = 0) -> Any:
             pass
     held = owner(raw)
     start = address(raw) - address(held) + first * item
+    if 0 in shape:  # nothing is there to be read: any place will do, NumPy wants one inside
+        start = min(start, held.nbytes)
     return _make(raw.__class__, shape, raw.dtype, held if held.flags.c_contiguous else held.ravel("K"), start, steps)
 
 
