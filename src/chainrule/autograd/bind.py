@@ -317,7 +317,10 @@ def bind(op: Op) -> Any:
     forward, wraps, ndarray = op.forward, isinstance, np.ndarray
 
     def fn(*args: Any, **params: Any) -> Any:
-        if len(args) == 2 and args[0].__class__ is ndarray and args[1].__class__ is ndarray:
+        first = args[0].__class__ if args else None
+        if first is Tensor:
+            return public(*args, **params)
+        if len(args) == 2 and first is ndarray and args[1].__class__ is ndarray:
             return forward(cpu, *args, **params)
         for a in args:
             if wraps(a, Tensor):

@@ -81,7 +81,6 @@ def run(
 
 def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any, roles: Any) -> None:
     """The loop: hand the cotangents on, take the youngest node that waits, pull."""
-    plain = world is ARRAYS and roles is None
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     # key -> [node, what arrived so far, is it an array of our own: from the second sum on it grows in place]
     pending: dict[int, list[Any]] = {}
@@ -93,10 +92,9 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
     try:
         while True:
             for edge, g in zip(edges, gs):
-                if edge is None:
-                    continue
                 if g is None:
-                    _nothing(edge, pending, heap, top_key)
+                    if edge is not None:
+                        _nothing(edge, pending, heap, top_key)
                     continue
                 if edge.__class__ is Port:
                     at, edge = edge.index, edge.node
@@ -135,13 +133,15 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
                 top_key = NONE
             else:
                 return
-            if plain and node.hooks is None and g is not None:
-                gs, edges = node.pull(g), node.edges
-            else:
+            if world > TENSORS or node.hooks is not None or g is None or (roles is not None and roles.get(node) != PULL):
                 gs, edges = _visit(node, g, world, wanted, roles)
                 if edges is None:  # not on the way to what is wanted
                     gs = edges = ()
                     continue
+            elif world is ARRAYS:
+                gs, edges = node.pull(g), node.edges
+            else:
+                gs, edges = node.pull_graph(g), node.edges
             if not keep and node.saved and node.frees:
                 node.saved = freed
     except Exception as error:

@@ -113,13 +113,14 @@ _by_key = attrgetter("key")
 def _reachable(edges: Iterable[Any], bound: float = inf) -> set[Node]:
     """The nodes that edges lead to, up to those of an age."""
     seen: set[Node] = set()
-    todo = [e for e in edges if e is not None]
+    todo = list(edges)
     while todo:
         e = todo.pop()
-        node = e.node if e.__class__ is Port else e
-        if node not in seen and node.key <= bound:
-            seen.add(node)
-            todo += [e for e in node.edges if e is not None]
+        if e is not None:
+            node = e.node if e.__class__ is Port else e
+            if node not in seen and node.key <= bound:
+                seen.add(node)
+                todo += node.edges
     return seen
 
 

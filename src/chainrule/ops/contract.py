@@ -131,15 +131,41 @@ def mm(xp: Any, input: Array, mat2: Array) -> Array:
 
 
 def mm_left(g: Any, other: Any) -> Any:
-    if g.__class__ is np.ndarray and g.dtype not in NARROW:
+    """g @ other.T."""
+    if g.__class__ is other.__class__ is np.ndarray and g.dtype not in NARROW:
         return g.dot(other.T)
-    return mm(g, call("transpose", other, 0, 1)) if isinstance(g, Tensor) else product(g, other.T)
+    return mm_turned(g, other, False, True) if isinstance(g, Tensor) else product(g, other.T)
 
 
 def mm_right(g: Any, other: Any) -> Any:
-    if g.__class__ is np.ndarray and g.dtype not in NARROW:
+    """other.T @ g."""
+    if g.__class__ is other.__class__ is np.ndarray and g.dtype not in NARROW:
         return other.T.dot(g)
-    return mm(call("transpose", other, 0, 1), g) if isinstance(g, Tensor) else product(other.T, g)
+    return mm_turned(other, g, True, False) if isinstance(g, Tensor) else product(other.T, g)
+
+
+def _turned(x: Any, turn: bool) -> Any:
+    return (x.T if isinstance(x, np.ndarray) else call("transpose", x, -2, -1)) if turn else x
+
+
+def _turned_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    a, b = values
+    return matmul(_turned(a, params["left"]), _turned(b, params["right"]))
+
+
+@contraction(
+    linear=True, node="Mm", spelled="", vmap=_turned_batch,
+    samples=samples(real, [((3, 3), (3, 3))], left=[False, True], right=[False, True]),
+)  # fmt: skip
+def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Array:
+    """Product of two matrices, each of which may be turned first: what `mm`'s own gradients are made of, without views."""
+    return product(_turned(input, left), _turned(mat2, right))
+
+
+mm_turned.vjp(
+    input=lambda g, mat2, left, right: mm_turned(mat2, g, right, True) if left else mm_turned(g, mat2, False, not right),
+    mat2=lambda g, input, left, right: mm_turned(g, input, True, left) if right else mm_turned(input, g, not left, False),
+)
 
 
 mm.vjp(input=lambda g, mat2: mm_left(g, mat2), mat2=lambda g, input: mm_right(g, input))
