@@ -196,6 +196,8 @@ class AccumulateGrad(Node):
         if leaf.edge is None:
             return ()  # requires_grad_(False) since the graph was made
         extra: Any = leaf.extra
+        if g.__class__ in SCALARS:
+            g = np.array(g)  # a 0-d cotangent, as NumPy hands it out
         with _lock:
             if (
                 extra.grad is None and g.__class__ is np.ndarray and g.base is None and getrefcount(g) <= _ALONE
@@ -313,6 +315,7 @@ def node_of(edge: Any) -> Any:
     return edge.node if edge.__class__ is Port else edge
 
 
+SCALARS = frozenset((np.float32, np.float64))  # what NumPy hands out for 0-d results
 ANY_DTYPE = False  # in place of a leaf's grad_dtype: its gradient keeps the dtype it arrives in
 _BY_BACKWARD = Cut("grad", None, 0)  # why a gradient has no history
 _lock = RLock()  # two backward passes may reach one leaf from two threads

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.inline import expression
-from chainrule.autograd.node import Node, tick
+from chainrule.autograd.node import SCALARS, Node, tick
 from chainrule.autograd.opnode import OpNode, saved_properties
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.core.dtype import widened
@@ -23,7 +23,6 @@ from chainrule.core.tensor import Tensor
 
 __all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
-SCALARS = frozenset((np.float32, np.float64))  # what NumPy hands out for 0-d results
 
 
 def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
@@ -163,7 +162,8 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         turned = f"[None if p is None else p.{turn}() for p in g]" if _listed(op) else f"g.{turn}()"
         lines.append(f"    g = {turned}")
     if _listed(op) and not op.gaps:
-        lines.append("    g = whole(node, g)" if raw else "    g = whole_graph(node, g)")
+        lines += ["    for _p in g:", "        if _p is None:"]
+        lines += ["            g = whole(node, g)" if raw else "            g = whole_graph(node, g)", "            break"]
     return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else "", raw))
 
 
@@ -262,8 +262,6 @@ def verify_list(node: Node, tensors: tuple[Any, ...]) -> None:
 
 def whole(node: Any, gs: Any) -> Any:
     """The cotangents of all outputs, zeros where none arrived."""
-    if None not in [p if p is None else 0 for p in gs]:
-        return gs
     if any(isinstance(p, Tensor) for p in gs):  # at the level of a transform
         return whole_graph(node, gs)
     metas = node.__dict__["metas"]
