@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from chainrule.config import settings
+from chainrule.core.dtype import ALL, FLOAT8, NAMES, dtype
 from chainrule.core.tensor import TensorBase
 from chainrule.ops.flags import set_fill_uninitialized_memory as _set_deterministic_fill_uninitialized_memory
 from chainrule.ops.storages import StorageBase
 
 __all__ = ["StorageBase", "TensorBase", "_set_deterministic_fill_uninitialized_memory"]
+
+
+def _get_all_dtypes() -> list[dtype]:
+    """Every type but the quantized ones and those of a few bits."""
+    known = [each for name, each in NAMES.items() if name.startswith(("bits", "float"))]
+    return [*ALL, *FLOAT8, *known]
 
 
 def _get_deterministic_fill_uninitialized_memory() -> bool:

@@ -93,8 +93,9 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_C", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "fft", "func", "linalg", "masked",
-    "nn", "optim", "overrides", "random", "return_types", "sparse", "special", "storage", "testing", "utils",
+    "_C", "__config__", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "fft", "func",
+    "linalg", "masked", "nn", "optim", "overrides", "random", "return_types", "sparse", "special", "storage",
+    "testing", "utils",
 ))  # fmt: skip
 
 

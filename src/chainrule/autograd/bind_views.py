@@ -58,6 +58,7 @@ def _guard(op: Op) -> list[str]:
             f"if len({spread}) == 1 and {spread}[0].__class__ is not int:",
             f"    {spread} = {spread}[0]",
             f"    if {spread}.__class__ is not tuple and {spread}.__class__ is not Size: return parse({x}, {spread})",
+            f"elif not {spread}: return parse({x})",
         ]
     given = "{" + ", ".join(f"{p!r}: {p}" for p in op.params) + "}"
     odd = [f"{p}.__class__ is not int" for p in op.params[1:] if notes.get(p) == "int"]

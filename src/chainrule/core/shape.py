@@ -55,6 +55,8 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__") and not isinstance(other, (int, float, complex)):
+                return NotImplemented
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, other))
 

@@ -43,4 +43,6 @@ def one_of(title: str, args: tuple[Any, ...], named: dict[str, Any], *names: str
             return value if isinstance(value, tuple) else (value,)
     if named:
         raise TypeError(f"{title}() got an unexpected keyword argument '{next(iter(named))}'")
+    if not args:
+        raise TypeError(f'{title}() missing 1 required positional arguments: "{names[-1]}"')
     return args

@@ -174,16 +174,17 @@ def _named_type(name: str) -> DType:
 
 
 @composite(spelled="m", name="type")
-def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named: Any) -> Any:
+def _type(self: Tensor, dtype: DType | type | str | None = None, non_blocking: bool = False, **named: Any) -> Any:
     """The name of the tensor's type, `torch.FloatTensor`; or the tensor in another type, given by dtype or name."""
     if dtype is None:
         return f"torch.{'sparse.' if is_sparse(bottom(self)) else ''}{self.dtype.title}Tensor"
     if isinstance(dtype, str):
         dtype = _named_type(dtype)
     elif not isinstance(dtype, DType):
-        found = getattr(dtype, "dtype", None)
-        if found is None and isinstance(dtype, type):
-            found = dtypes.get_default_dtype() if issubclass(dtype, Tensor) else _LEGACY.get(dtype.__name__)
+        if isinstance(dtype, type) and issubclass(dtype, Tensor):
+            found: Any = dtypes.get_default_dtype()
+        else:
+            found = getattr(dtype, "dtype", None)
         if not isinstance(found, DType):
             raise TypeError("dtype must be a type, str, or dtype object")
         dtype = found

@@ -100,6 +100,8 @@ def set_num_interop_threads(int: int, /) -> None:
 
 
 def _count(name: str, given: object) -> int:
+    if isinstance(given, int) and not -(1 << 63) <= given < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     if not isinstance(given, int) or isinstance(given, bool):
         raise RuntimeError(f"{name} expects an int, but got {type(given).__name__}")
     if given < 1:

@@ -133,6 +133,10 @@ for _dtype in dtypes.ALL:
         _facts = {"dtype": _dtype, "layout": strided, "is_cuda": False, "is_sparse": False, "__module__": "torch"}
         spell(_name, TypedTensor(_name, (), _facts), "f")
 
+PUBLIC["f"]["_tensor_classes"] = {  # type: ignore[assignment]
+    t for t in PUBLIC["f"].values() if isinstance(t, TypedTensor) and not t.dtype.is_complex
+}
+
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a tensor type, given as a class or by name, the default one."""
