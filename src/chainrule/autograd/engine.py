@@ -92,9 +92,10 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
     try:
         while True:
             for edge, g in zip(edges, gs):
+                if edge is None:
+                    continue
                 if g is None:
-                    if edge is not None:
-                        _nothing(edge, pending, heap, top_key)
+                    _nothing(edge, pending, heap, top_key)
                     continue
                 if edge.__class__ is Port:
                     at, edge = edge.index, edge.node
