@@ -25,7 +25,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
 from chainrule.core.function_protocol import overridden
 from chainrule.core.notices import warn_once
-from chainrule.core.op import Op
+from chainrule.core.op import Castable, Op
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
@@ -145,6 +145,16 @@ def check_inputs(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         if hasattr(type(value), "__torch_function__"):
             continue
         _refuse(op, name, inputs, params)
+    if op.numbers and op.name not in _OF_NUMBERS and not any(x is not None and not _is_number(x) for x in inputs):
+        got = ", ".join([kind_of(x) for x in inputs if x is not None])
+        raise TypeError(f"{op.name}() received an invalid combination of arguments - got ({got}), but one must be a Tensor")
+
+
+_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # these take two numbers, and make tensors of them
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, NUMBERS)
 
 
 def _check_list(op: Any, inputs: tuple[Any, ...]) -> None:
@@ -199,16 +209,21 @@ def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         targets = tuple(out)
         if len(targets) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {len(targets)}")
+        names = getattr(result, "_fields", ("result",) * len(targets))
+        for name, value, target in zip(names, result, targets):
+            _check_out(op, name, value, target, inputs)
         for value, target in zip(result, targets):
             _write_one(op, value, target, inputs)
         return type(result)(*targets) if hasattr(result, "_fields") else targets
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if not isinstance(target, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    _check_out(op, "result", result, target, inputs)
     return _write_one(op, result, target, inputs)
 
 
-def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse, before anything is written, an `out=` that one result, of a name, may not go to."""
     wants = any(isinstance(t, Tensor) and t.edge is not None for t in (*inputs, out))
     if wants and here().grad:
         raise RuntimeError(
@@ -221,17 +236,24 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         )
     op.family.check_out(op, result, out, inputs)
     exact = op.exact(inputs, out) if callable(op.exact) else op.exact
-    if exact is not None and out.dtype is not result.dtype and _is_strict(result, inputs):
-        names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype)}
-        raise RuntimeError(exact.format(out=out.dtype.title, result=result.dtype.title, **names))
-    if not can_cast(result.dtype, out.dtype):
+    fits = can_cast(result.dtype, out.dtype)
+    if exact is not None and out.dtype is not result.dtype and _is_strict(op, result, inputs):
+        names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype), "name": name}
+        if not (fits and isinstance(exact, Castable)):
+            raise RuntimeError(exact.format(out=out.dtype.title, result=result.dtype.title, **names))
+    if not fits:
         raise RuntimeError(
             f"result type {result.dtype.title} can't be cast to the desired output type {out.dtype.title}"
         )
-    if out.shape != result.shape:
-        out._resize_output(result.shape)
-    if op.family.name == "indexing" or op.variadic:
+
+
+def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+    picks = op.family.name == "indexing" or op.variadic
+    if picks:
         refuse_overlap(out.raw)
+    if out.shape != result.shape:
+        out._resize_output(result.shape, result)
+    if picks:
         _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
     elif op.family.diagonal:
         check_partial_overlap(out.raw, inputs)
@@ -247,9 +269,9 @@ def _refuse_sharing(target: Any, inputs: tuple[Any, ...]) -> None:
         raise RuntimeError(_SHARED)
 
 
-def _is_strict(result: Any, inputs: tuple[Any, ...]) -> bool:
-    """The real result of a complex op (`abs`) is cast into whatever can hold it."""
-    return result.dtype.is_complex or not inputs[0].dtype.is_complex
+def _is_strict(op: Op, result: Any, inputs: tuple[Any, ...]) -> bool:
+    """The real result of a complex elementwise op (`abs`) is cast into whatever can hold it."""
+    return not op.family.diagonal or result.dtype.is_complex or not inputs[0].dtype.is_complex
 
 
 # ------------------------------------------------------------------------------------------------- in-place ops

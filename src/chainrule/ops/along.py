@@ -16,13 +16,13 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import widened
 from chainrule.core.family import call, indexing
 from chainrule.core.layout import channels_last, channels_last_3d
-from chainrule.core.op import Array
+from chainrule.core.op import Array, Castable
 from chainrule.core.samples import Drawn, integers, real, samples
-from chainrule.core.shape import is_contiguous, normalize_dims
+from chainrule.core.shape import channels_last_strides, is_contiguous, normalize_dims
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "count", "kept", "lined_up", "packed", "packed_or_last", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
+    "axes_of", "castable", "count", "kept", "lined_up", "packed", "packed_or_last", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
     "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
@@ -30,6 +30,12 @@ __all__ = [
 SAME_OUT = "Expected out tensor to have dtype {result_type}, but got {out_type} instead"
 SCALARS: frozenset[Any] = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
+
+
+def castable(title: str) -> Castable:
+    """What an op says that casts into out=, but never down a category."""
+    told = "Expected {name} to be safely castable from {result} dtype, but got {name} with dtype {out}"
+    return Castable(f"{title}: {told}")
 
 
 def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
@@ -64,6 +70,15 @@ def packed_or_last(r: Any) -> Any:
 
 
 _LAST = {4: channels_last, 5: channels_last_3d}
+
+
+def laid_as(r: Any, *inputs: Any) -> Any:
+    """A result of layers, with its channels last if those of an input lie last."""
+    for x in inputs:
+        if x is not None and x.ndim in _LAST and r.ndim == x.ndim and not x.flags.c_contiguous:
+            if is_contiguous(x.shape, memory.element_strides(x), _LAST[x.ndim]):
+                return memory.relaid(r, channels_last_strides(r.shape))
+    return r
 
 
 def count(shape: tuple[int, ...], dim: Any) -> int:

@@ -18,6 +18,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import laid_as
 
 __all__ = ["convolution", "convolution_weight", "per_axis"]
 
@@ -117,7 +118,7 @@ def convolution(
         out = xp.conv.conv(input, weight, stride, padding, dilation, groups)
     if bias is not None:
         out += bias.reshape((-1,) + (1,) * (input.ndim - 2))
-    return out
+    return laid_as(out, input, weight)
 
 
 def _to_input(g: Any, weight: Any, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:

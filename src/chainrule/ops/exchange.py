@@ -260,8 +260,8 @@ def _suggested(t: Any) -> Any:
     )
 
 
-def resize_output(out: Tensor, shape: Shape) -> None:
-    """Make an `out=` tensor fit; PyTorch warns if it had elements."""
+def resize_output(out: Tensor, shape: Shape, result: Tensor | None = None) -> None:
+    """Make an `out=` tensor fit, in the memory format of the result; PyTorch warns if it had elements."""
     if out.shape.numel():
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
@@ -270,7 +270,7 @@ def resize_output(out: Tensor, shape: Shape) -> None:
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning, stacklevel=4,
         )  # fmt: skip
-    out.raw = resized(out, tuple(shape))
+    out.raw = resized(out, tuple(shape), None if result is None else _suggested(result))
 
 
 spell("_resize_output", resize_output, "m")

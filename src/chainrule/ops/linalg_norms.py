@@ -8,12 +8,12 @@ from typing import Any
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import widened
 from chainrule.core.family import call, cast, dtype_of, general
-from chainrule.core.op import Array
+from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT, packed, rank_of
+from chainrule.ops.along import SAME_OUT, castable, packed, rank_of
 from chainrule.ops.contract import conj
 from chainrule.ops.linalg_basics import plain_number, real_of
 from chainrule.ops.linalg_solve import inv_ex
@@ -40,6 +40,10 @@ def _two_dims(A: Any, dim: Any) -> tuple[int, int]:
     return first, second
 
 
+def _exactly(name: str) -> str:
+    return f"linalg.{name} expected out tensor dtype {{result}} but got: {{out}}"
+
+
 @composite(spelled="l")
 def matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None, out: Any = None
@@ -50,7 +54,8 @@ def matrix_norm(
         raise RuntimeError(
             f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.title}"
         )
-    return into("linalg_matrix_norm", _matrix_norm(A, ord, rows, columns, keepdim, dtype), out, (A,))  # type: ignore[no-any-return]
+    found = _matrix_norm(A, ord, rows, columns, keepdim, dtype)
+    return into("linalg_matrix_norm", found, out, (A,), _exactly("matrix_norm"))  # type: ignore[no-any-return]
 
 
 def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype: DType | None) -> Any:
@@ -59,6 +64,8 @@ def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype
     A = A if dtype is None else A.to(dtype)
     if ord == "nuc":
         return _spectral(A, rows, columns, keepdim, lambda s: s.sum(-1, keepdim=keepdim))
+    if isinstance(ord, complex):
+        raise RuntimeError("Expected a non-complex scalar as the order of norm.")
     size = abs(ord) if isinstance(ord, (int, float)) else None
     if size == 2:
         return _spectral(A, rows, columns, keepdim, lambda s: _extreme(s, ord, -1, keepdim))
@@ -72,6 +79,8 @@ def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype
 
 
 def _extreme(x: Any, ord: float, dim: int, keepdim: bool) -> Any:
+    if ord > 0 and x.shape[dim] == 0:
+        return x.sum(dim, keepdim=keepdim)  # the norm of nothing is 0
     return x.amax(dim, keepdim=keepdim) if ord > 0 else x.amin(dim, keepdim=keepdim)
 
 
@@ -100,17 +109,19 @@ def norm(
         )
     matrix = ord is not None and (len(dims) if dims is not None else A.ndim) == 2
     if matrix or isinstance(ord, str):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    return vector_norm.public(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        found = matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+    else:
+        found = vector_norm.public(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    return into("linalg_norm", found, out, (A,), _exactly("norm"))
 
 
 @composite(name="norm")
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: DType | None = None,
-    **aliased: Any,
+    *, axis: Any = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The p-norm of all elements or over axes; "fro" is 2, "nuc" the sum of singular values."""
-    dim, keepdim = aliased.pop("axis", dim), aliased.pop("keepdims", keepdim)
+    dim, keepdim = (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
     if p == "nuc":
         if dim is None:
             dim = tuple(range(input.ndim))
@@ -159,7 +170,9 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
     if p in (None, 2, -2):
         s = svdvals(A)
         big, small = s[..., :1], s[..., -1:]
-        return into("linalg_cond", (small / big if p == -2 else big / small).squeeze(-1), out, (A,))
+        return into(
+            "linalg_cond", (small / big if p == -2 else big / small).squeeze(-1), out, (A,), castable("linalg.cond")
+        )
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} "
@@ -167,7 +180,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
         )
     inverse, info = inv_ex.public(A)
     inverse = call("where", (info != 0)[..., None, None], inf, inverse)
-    return into("linalg_cond", matrix_norm(A, p) * matrix_norm(inverse, p), out, (A,))
+    return into("linalg_cond", matrix_norm(A, p) * matrix_norm(inverse, p), out, (A,), castable("linalg.cond"))
 
 
 # --------------------------------------------------------------------------------------------------------------- renorm
@@ -202,7 +215,7 @@ def _renorm_factor(norms: Any, maxnorm: Any) -> Any:
     exact=SAME_OUT,
     samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]),
 )
-def renorm(xp: Any, input: Array, p: Any, dim: int, maxnorm: Any) -> Array:
+def renorm(xp: Any, input: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     """Slices along an axis, scaled down to a p-norm of at most `maxnorm`."""
     maxnorm = float(plain_number(maxnorm))
     _renorm_arguments(input, p, dim, maxnorm)

@@ -15,8 +15,9 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import expand_shape
 from chainrule.core.tensor import PLAIN, Tensor
-from chainrule.ops.along import rank_of
+from chainrule.ops.along import SAME_OUT, rank_of
 from chainrule.ops.contract import flipped, matmul, mm, mm_right, product, refuse_bool, same_dtype
+from chainrule.ops.writing import into
 
 __all__ = ["linear"]
 
@@ -169,8 +170,11 @@ _linear_rows, _linear_nd = linear_rows.public, linear_batch.public
 _linear_rows_plain, _linear_nd_plain = linear_rows_plain.public, linear_batch_plain.public
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """x @ weight.T + bias: rows of the weight are outputs."""
+    if out is not None:
+        inputs = (input, weight) if bias is None else (input, weight, bias)
+        return into("linear", linear(*inputs), out, inputs, SAME_OUT)
     if input.__class__ in PLAIN and weight.__class__ in PLAIN and (bias is None or bias.__class__ in PLAIN):
         if len(weight.raw.shape) == 2:
             rank = len(input.raw.shape)

@@ -26,7 +26,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
-from chainrule.ops.along import packed, packed_or_last
+from chainrule.ops.along import laid_as, packed, packed_or_last
 
 __all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
 
@@ -387,7 +387,7 @@ def native_group_norm(
     d *= (scale if weight is None else scale * weight)[:, :, None]
     if bias is not None:
         d += bias[:, None]
-    return packed(d.reshape(input.shape)), mean.reshape(N, group), r.reshape(N, group)
+    return laid_as(d.reshape(input.shape), input), mean.reshape(N, group), r.reshape(N, group)
 
 
 def _grouped(x: Any, mean: Any, rstd: Any, rows: Ints, eps: float) -> tuple[Any, Any, Any]:

@@ -12,6 +12,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
+from chainrule.ops.along import laid_as
 
 __all__ = ["bordered", "constant_pad_nd"]
 
@@ -33,7 +34,7 @@ def _padded(raws: Any, params: dict[str, Any], mode: str = "constant") -> Any:
 )  # fmt: skip
 def constant_pad_nd(xp: Any, input: Array, pad: Ints, value: Any = 0) -> Array:
     """A border of one value; negative widths cut off."""
-    return xp.pad.pad(input, tuple(pad), "constant", value)
+    return laid_as(xp.pad.pad(input, tuple(pad), "constant", value), input)
 
 
 constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, tuple(-p for p in pad), 0))
@@ -45,7 +46,8 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     def forward(xp: Any, input: Array, padding: Ints) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
-        return xp.pad.pad(input, tuple(padding), mode)
+        found = xp.pad.pad(input, tuple(padding), mode)
+        return found if mode == "circular" else laid_as(found, input)
 
     def adjoint(xp: Any, grad: Array, shape: Ints, padding: Ints) -> Array:
         return xp.pad.pad_adjoint(grad, shape, tuple(padding), mode)

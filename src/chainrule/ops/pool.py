@@ -18,6 +18,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.along import SAME_OUT, laid_as
 
 __all__ = ["max_pool_gather", "max_pool_scatter"]
 
@@ -78,7 +79,8 @@ def _max_pool_op(rank: int) -> Any:
     ) -> Array:
         if input.dtype.kind in "bc":
             raise NotImplementedError(f"\"max_pool{rank}d\" not implemented for '{OF_NUMPY[input.dtype].title}'")
-        return xp.pool.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+        found = xp.pool.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return tuple([laid_as(r, input) for r in found])
 
     forward.__doc__ = "The largest value of each window, and where in its plane it lies."
     given = samples(
@@ -124,21 +126,30 @@ def _windows(name: str, rank: int, kernel_size: Any, stride: Any, padding: Any, 
     return (kernel, *sizes)
 
 
-def _check_rank(name: str, input: Any, rank: int) -> None:
-    space = input.shape[-rank - 1 :]
-    if input.ndim not in (rank + 1, rank + 2) or 0 in space:
-        if rank == 1:
-            raise RuntimeError(
-                f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
-                f"but got:{list(input.shape)}"
-            )
-        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+def _check_rank(name: str, input: Any, rank: int, sizes: tuple[Ints, ...]) -> None:
+    fits = input.ndim in (rank + 1, rank + 2)
+    if rank > 1:
+        if not fits:
+            raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+        cpu.pool.check_windows(*sizes)
+    if fits and 0 not in input.shape[-rank - 1 :]:
+        return
+    if rank == 3:
+        raise RuntimeError(
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{list(input.shape)} and non-batch dimension {input.shape[-rank - 1 :].index(0)} has length zero!"
+        )
+    start = f"{name}: " if rank == 1 else ""
+    raise RuntimeError(
+        f"{start}Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+        f"but got:{list(input.shape)}"
+    )
 
 
 def _max_pool(rank: int, input: Any, args: tuple[Any, ...], ceil_mode: bool) -> Any:
     name = f"max_pool{rank}d"
     sizes = _windows(name, rank, *args)
-    _check_rank(name, input, rank)
+    _check_rank(name, input, rank, sizes)
     if rank > 1:
         return _MAX[rank].public(input, *sizes, bool(ceil_mode))
     wide = tuple((first, *size) for first, size in zip((1, 1, 0, 1), sizes))
@@ -276,7 +287,9 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     ) -> Array:
         if input.dtype.kind == "b":
             raise NotImplementedError(f"\"avg_pool{rank}d_out_frame\" not implemented for 'Bool'")
-        return xp.pool.avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        sizes = (kernel_size, stride, padding)
+        found = xp.pool.avg_pool(input, *sizes, ceil_mode, count_include_pad, divisor_override)
+        return laid_as(found, input) if rank == 2 else found
 
     def adjoint(
         xp: Any,
@@ -301,6 +314,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     name, node = f"avg_pool{rank}d", f"AvgPool{rank}D"
     pool = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0]),
+        exact=SAME_OUT,
         meta=lambda raws, params: _at_size(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     spread = samples(
@@ -328,8 +342,9 @@ _AVG = {rank: _avg_pool_op(rank) for rank in (2, 3)}
 
 
 def _avg_pool(
-    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: int | None
-) -> Any:
+    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil: bool, include: bool,
+    divisor: int | None, out: Any = None,
+) -> Any:  # fmt: skip
     name = f"avg_pool{rank}d"
     sizes = _windows(name, rank, kernel_size, stride, padding)[:3]
     if rank == 1:
@@ -340,8 +355,8 @@ def _avg_pool(
             )
         wide = tuple((first, *size) for first, size in zip((1, 1, 0), sizes))
         return _AVG[2][0].public(input.unsqueeze(-2), *wide, bool(ceil), bool(include), None).squeeze(-2)
-    _check_rank(name, input, rank)
-    return _AVG[rank][0].public(input, *sizes, bool(ceil), bool(include), divisor)
+    _check_rank(name, input, rank, (*sizes, (1,) * rank))
+    return _AVG[rank][0].public(input, *sizes, bool(ceil), bool(include), divisor, out=out)
 
 
 @composite(spelled="fn")
@@ -366,9 +381,11 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of an image."""
-    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)  # type: ignore[no-any-return]
 
 
 @composite(spelled="n")
@@ -380,9 +397,11 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of a volume."""
-    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)  # type: ignore[no-any-return]
 
 
 def _powered(input: Any, norm_type: float, pool: Any) -> Any:
@@ -414,13 +433,15 @@ for _rank in (1, 2, 3):
 
 def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     def mean(xp: Any, input: Array, output_size: Ints) -> Array:
-        return xp.pool.adaptive_avg_pool(input, output_size)
+        found = xp.pool.adaptive_avg_pool(input, output_size)
+        return laid_as(found, input) if rank == 2 else found
 
     def spread(xp: Any, grad: Array, space: Ints) -> Array:
         return xp.pool.adaptive_avg_pool_adjoint(grad, space)
 
     def largest(xp: Any, input: Array, output_size: Ints) -> Array:
-        return xp.pool.adaptive_max_pool(input, output_size)
+        found = xp.pool.adaptive_max_pool(input, output_size)
+        return tuple([laid_as(r, input) for r in found]) if rank == 2 else found
 
     mean.__doc__ = "The mean of each of `output_size` shares."
     spread.__doc__ = f"The adjoint of `_adaptive_avg_pool{rank}d`."
@@ -454,6 +475,8 @@ _ADAPTIVE = {rank: _adaptive_ops(rank) for rank in (2, 3)}
 
 def _output_size(name: str, rank: int, input: Any, output_size: Any) -> Ints:
     """The extents asked for; None keeps an axis as it is."""
+    if rank > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}")
     if not isinstance(output_size, (tuple, list)):

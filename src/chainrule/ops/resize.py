@@ -15,6 +15,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.along import laid_as
 from chainrule.ops.domains import not_for
 
 __all__ = ["interpolate"]
@@ -33,7 +34,7 @@ def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
     node = "Upsample" + "".join(w.capitalize() for w in title.split("_")) + f"{rank}D" + ("Aa" if antialias else "")
 
     def forward(xp: Any, input: Array, output_size: Ints, align_corners: bool, scales: Any) -> Array:
-        return xp.resize.interpolate(input, output_size, mode, align_corners, scales, antialias)
+        return laid_as(xp.resize.interpolate(input, output_size, mode, align_corners, scales, antialias), input)
 
     def adjoint(xp: Any, grad: Array, space: Ints, align_corners: bool, scales: Any) -> Array:
         return xp.resize.interpolate_adjoint(grad, space, mode, align_corners, scales, antialias)

@@ -18,7 +18,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import dense_strides, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT, packed
+from chainrule.ops.along import SAME_OUT, laid_as, packed
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
@@ -161,7 +161,7 @@ def _batch_roll(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 )
 def _roll(xp: Any, input: Array, *, shifts: Shape, dims: Shape) -> Array:
     """The elements moved around along some axes."""
-    return packed(xp.roll(input, shifts[0] if not dims else shifts, dims or None))
+    return memory.ordered_as(xp.roll(input, shifts[0] if not dims else shifts, dims or None), input)
 
 
 _roll.vjp(input=lambda g, shifts, dims: _roll(g, shifts=tuple([-s for s in shifts]), dims=dims))
@@ -566,7 +566,7 @@ def pixel_shuffle(xp: Any, input: Array, upscale_factor: int) -> Array:
     n = len(lead)
     apart = input.reshape(*lead, c // (r * r), r, r, h, w)
     turned = apart.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return xp.ascontiguousarray(turned).reshape(*lead, c // (r * r), h * r, w * r)
+    return laid_as(xp.ascontiguousarray(turned).reshape(*lead, c // (r * r), h * r, w * r), input)
 
 
 @general(

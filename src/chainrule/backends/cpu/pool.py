@@ -25,6 +25,7 @@ __all__ = [
     "adaptive_max_pool",
     "avg_pool",
     "avg_pool_adjoint",
+    "check_windows",
     "max_pool",
     "max_pool_gather",
     "max_pool_scatter",
@@ -45,7 +46,8 @@ def _windows(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     return count - 1 if ceil_mode and (count - 1) * s >= n + p else count
 
 
-def _check_pool(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+def check_windows(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+    """Refuse the sizes that no input could be pooled with."""
     if min(kernel) <= 0:
         raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {kernel}")
     if min(stride) <= 0:
@@ -64,7 +66,7 @@ def _check_pool(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> No
 
 def pool_output_space(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
     """The extents of a pooled array, or PyTorch's refusal."""
-    _check_pool(kernel, stride, padding, dilation)
+    check_windows(kernel, stride, padding, dilation)
     out = tuple(_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
     if min(out) < 1:
         given, made = ("x".join(map(str, extents)) for extents in (space, out))
