@@ -175,3 +175,35 @@ def test_gradients_of_two_leaves_never_share_memory() -> None:
     (a + b).backward(ch.ones(3))
     a.grad.add_(1)
     assert b.grad.tolist() == [1, 1, 1]
+
+
+def test_cotangents_of_inputs_without_history_go_nowhere() -> None:
+    bare, x = ch.ones(2), leaf(1.0, 2.0)
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            return g * b, g * a
+
+    def written(part: Any) -> Any:
+        base = ch.zeros(3)
+        base[:2].add_(part)
+        base[0] = part[1]
+        return base
+
+    for made in (
+        lambda: ch.cat([bare, x]), lambda: ch.stack([bare, x, bare]), lambda: bare * x, lambda: Product.apply(bare, x),
+        lambda: written(x), lambda: ch.where(x > 1, bare, x), lambda: ch.lerp(bare, x, bare), lambda: ch.addcmul(bare, x, bare),
+        lambda: ch.einsum("i,i->i", bare, x), lambda: bare.index_put((ch.tensor([0]),), x[:1]),
+    ):  # fmt: skip
+        for create_graph in (False, True):
+            out = made()
+            out.grad_fn.register_hook(lambda gi, go: tuple(ch.ones(2) if g is None else None for g in gi) and None)
+            (g,) = ch.autograd.grad(out.sum(), x, create_graph=create_graph)
+            assert g.shape == x.shape

@@ -190,10 +190,10 @@ def _rule_lines(lay: Layout, turn: str, raw: bool) -> list[str]:
         call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
         done = f"p.{turn}()" if turn else "p"
         if lay.fit:
-            call = f"[None if p is None else fit({done}, s, d) for p, s, d in zip({call}, {n}_shape, {n}_dtype)]"
-        elif turn:
-            call = f"[None if p is None else {done} for p in {call}]"
-        return [f"    return {call}"]
+            found = f"zip(node.edges, {call}, {n}_shape, {n}_dtype)"
+            return [f"    return [None if e is None or p is None else fit({done}, s, d) for e, p, s, d in {found}]"]
+        unwanted = "e is None or p is None" if turn else "e is None"
+        return [f"    return [None if {unwanted} else {done} for e, p in zip(node.edges, {call})]"]
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
     if len(lay.ruled) == 1:
         (n,) = lay.ruled

@@ -110,6 +110,8 @@ class CopySlices(Node):
             g = np.asarray(g)  # a 0-d cotangent
         if not isinstance(g, np.ndarray):
             return self.pull_graph(g)
+        if self.edges[0] is None:  # the base wanted no gradient before
+            return (None, *self.fn.pull(replay(self.chain, g).copy())[1:])
         g = g.copy() if self.strides is None else memory.relaid(g, self.strides)
         window = replay(self.chain, g)
         first, *rest = self.fn.pull(window.copy())
@@ -120,6 +122,8 @@ class CopySlices(Node):
         window = replay(self.chain, in_order(g, self.strides))
         pull = self.fn.pull_graph if isinstance(g, Tensor) and self._on_tensors(g) else self.fn.pull
         first, *rest = pull(window)
+        if self.edges[0] is None:
+            return (None, *rest)
         inside = scatter_back(self.chain, call("ones_like", window)) != 0
         g = call("where", inside, call("zeros_like", g), g)
         return (g if first is None else g + scatter_back(self.chain, first), *rest)
