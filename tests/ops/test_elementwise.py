@@ -172,6 +172,18 @@ def test_whole_number_gradients_are_refused():
         y.sum().backward()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+def test_whole_numbers_are_not_divided_by_zero(name, dtype):
+    x, zero = torch.tensor([1, 2], dtype=dtype), torch.tensor([0, 1], dtype=dtype)
+    for divisor in (zero, 0, zero[0]):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            getattr(torch, name)(x, divisor)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            getattr(x, name + "_")(divisor)
+    assert x.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, 3.0, -1.0])
 def test_a_number_to_the_power_of_a_tensor_without_axes(exponent):
     for base in (2.0, 3, torch.tensor(2.0), torch.tensor([2.0, 3.0])):

@@ -36,6 +36,9 @@ class _Symbol:
     def __bool__(self) -> bool:
         raise TypeError("a symbol is neither true nor false")
 
+    def __array__(self, *args: Any, **named: Any) -> Any:
+        raise TypeError("a symbol has no elements")
+
 
 def _text(value: Any) -> str:
     if isinstance(value, _Symbol):

@@ -110,7 +110,7 @@ running_product.vjp(
 def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
     want = sum_dtype(input, dtype)
     x = restore_dtype(input, wide(want))
-    if want == np.bool_:
+    if want == np.bool_ and input.ndim:
         name = "cumsum" if ufunc is np.add else "cumprod"
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     axis = normalize_dim(dim, input.ndim)

@@ -55,7 +55,7 @@ def _at(indices: Any, dims: Dims) -> Any:
 def _in_words(error: IndexError, dims: Dims) -> IndexError:
     """NumPy's words as PyTorch's, which count only the axes that are indexed."""
     text = str(error)
-    if "empty axes" in text:
+    if "empty axes" in text or "with size 0" in text:
         return IndexError("index is out of bounds for dimension with size 0")
     for place, axis in enumerate(dims):
         text = text.replace(f"axis {axis} ", f"dimension {place} ")
@@ -530,8 +530,10 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         )
     elif isinstance(value, Tensor):
         _copy_to(reader.x, value)
-    else:
+    elif reader.x.ndim:
         fill_(reader.x, value)
+    else:
+        copy_(reader.x, _as_tensor(value, reader.x))
 
 
 def _written(x: Tensor, key: Any, value: Any) -> bool:
