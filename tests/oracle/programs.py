@@ -143,8 +143,8 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
 
 def array(t: Any) -> Any:
     if isinstance(t, torch.Tensor):
-        t = t.detach().resolve_conj().resolve_neg()
-        return np.array((t.float() if t.dtype is torch.bfloat16 else t).numpy(force=True))
+        t = t.detach().resolve_conj().resolve_neg().clone()  # a tensor shared with NumPy cannot be resized
+        return np.array((t.float() if t.dtype is torch.bfloat16 else t).numpy())
     raw = np.array(t.raw)
     return raw.astype(np.float32) if raw.dtype.kind == "V" or raw.dtype.name == "bfloat16" else raw
 
@@ -170,10 +170,19 @@ class Difference:
 def difference(steps: list[Step], other: Any, every: bool) -> Difference | None:
     """The first step where the two libraries part."""
     mine = run(other, steps, every)
-    found = first_difference(steps, run(torch, steps, every), mine)
+    reference = run(torch, steps, every)
+    found = first_difference(steps, reference, mine)
+    if found is not None and found.what in ("value", "grad", "number", "structure") and shaky(steps, reference, every):
+        return None
     if found is not None and found.what == "silent" and "modified by an inplace operation" in found.detail:
         return first_difference(steps, run(torch, steps, every, cloning=True), mine, lenient=True)
     return found
+
+
+def shaky(steps: list[Step], reference: list[Seen], every: bool) -> bool:
+    """Does PyTorch itself say something else when its inputs move by a rounding error?"""
+    moved = [Step(s.kind, re.sub(r"(?<=\d\.\d{3})(?=\D)", "00000000003", s.text)) for s in steps]
+    return first_difference(steps, reference, run(torch, moved, every)) is not None
 
 
 @dataclass
@@ -198,9 +207,20 @@ def first_difference(
         if found is None and a.error is not None and a.error[0] is not NameError and "backward" in steps[at].text:
             return None  # how far a pass came before it raised is nobody's promise
         found = found or compare_facts(a.facts, b.facts, leeway)
+        if found is not None and (found[0], kind_of(found[1], steps[: at + 1])) in ACCEPTED:
+            return None
+        if found is not None and found[0] == "silent" and "second time" in found[1]:
+            return None  # its rule keeps a tensor that ours does not need
         if found is not None:
             return Difference(at, *found)
     return None
+
+
+def kind_of(detail: str, steps: list[Step]) -> str:
+    """The kind of step that made the variable in which two runs differ; of the last step, if it is about none."""
+    name = detail.partition(":")[0]
+    made = [s.kind for s in steps if re.match(rf"(\s*|.*\n\s*|.*, ){name}\b[^=]* = ", s.text)]
+    return made[-1] if made and re.fullmatch(r"[vg]\d+", name) else steps[-1].kind
 
 
 def tolerance(steps: list[Step]) -> float:
@@ -212,6 +232,13 @@ def tolerance(steps: list[Step]) -> float:
     )
 
 
+# (what, kind of step) that stays: the program is followed no further.
+ACCEPTED = {
+    *(("stride", kind) for kind in ("binary", "mixed", "several", "compare", "power")),  # NumPy's order where shapes differ
+    *((what, "into_out") for what in ("message", "shape")),  # which of two refusals comes first, and after how much of the work
+    ("is_view", "several"),  # `to` gives the tensor itself, and a gradient may be a view or not
+    ("is_view", "matmul"),  # which of several products it is, and how they are folded
+}
 COPIES = {"ViewBackward", "CloneBackward", "TransposeBackward"}  # how a product of many axes is laid out
 
 
@@ -236,12 +263,15 @@ def compare_errors(theirs: Any, ours: Any) -> tuple[str, str] | None:
 
 def gradients(steps: list[Step]) -> set[str]:
     """The variables that hold gradients: which nodes a backward pass records is the rule's own affair."""
-    text = "\n".join(s.text.partition(" = ")[0] for s in steps if s.kind in ("take_grad", "use_grad", "finale"))
+    kinds = ("take_grad", "use_grad", "finale", "passes", "transformed", "dual")
+    text = "\n".join(line.partition(" = ")[0] for s in steps if s.kind in kinds for line in s.text.split("\n"))
     return set(re.findall(r"\b[vg]\d+\b", text))
 
 
 def compare_facts(theirs: Any, ours: Any, leeway: Leeway) -> tuple[str, str] | None:
     for name in theirs:
+        if name == "log" and leeway.second:
+            continue
         if name not in ours:
             if leeway.lenient:
                 continue
@@ -287,6 +317,9 @@ def compare_tensors(theirs: Any, ours: Any, computed: bool, leeway: Leeway) -> t
     return None
 
 
+ROUNDING = {"float32": 2e-4, "complex64": 2e-4, "float16": 6e-2}
+
+
 def close(a: Any, b: Any, computed: bool, tol: float) -> bool:
     """Equal up to rounding. `computed`: where one gradient is nan, the other's formula may have had a finite way."""
     if a is None or b is None:
@@ -295,6 +328,7 @@ def close(a: Any, b: Any, computed: bool, tol: float) -> bool:
         return False
     if a.dtype.kind in "iub":
         return bool(np.array_equal(a, b))
+    tol = max(tol, ROUNDING.get(a.dtype.name, 0.0))
     if computed:
         known = ~(np.isnan(a) | np.isnan(b))
         a, b = a[known], b[known]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tests.oracle.steps_in_place
+import tests.oracle.steps_of_functions
 import tests.oracle.steps_of_parts
 from tests.oracle.programs import Step
 from tests.oracle.steps_of_graphs import finale

@@ -34,7 +34,7 @@ def cut(w: Writer) -> str | None:
     forms = [
         f"{w.new()} = {x}.detach()",
         f"{w.new()} = {x}.clone()",
-        f"{w.new()} = {x}.data",
+        f"{w.new()} = {x}.data" if w.t(x).is_leaf else f"{w.new()} = {x}.data.clone()",  # a change there is never noticed
         f"{w.new()} = {x}.detach().requires_grad_()",
         f"{w.new()} = {x}.detach().clone().requires_grad_()",
         f"{x}.requires_grad_()",
@@ -87,7 +87,7 @@ def use_grad(w: Writer) -> str | None:
         f"{x}.grad.zero_()",
         f"{w.new()} = {x}.grad * 2",
         f"{x}.grad = None",
-        f"{x}.data -= 0.1 * {x}.grad",
+        f"with torch.no_grad():\n    {x} -= 0.1 * {x}.grad",
     )
 
 

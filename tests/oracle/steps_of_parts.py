@@ -28,7 +28,7 @@ DTYPES = (
 )
 
 
-def subscript(w: Writer, t: Any) -> str:
+def subscript(w: Writer, t: Any, read: bool = True) -> str:
     """Something to put between brackets; now and then it does not fit."""
     items: list[str] = []
     left = list(t.shape)
@@ -39,7 +39,7 @@ def subscript(w: Writer, t: Any) -> str:
     tensors = w.chance(0.45)
     while left and len([i for i in items if i not in ("None", "...")]) < stop:
         if w.chance(0.1):
-            items.append(w.one("None", "None", "True" if tensors else "None"))
+            items.append(w.one("None", "None", "True" if tensors and read else "None"))
         if ellipsis and w.chance(0.3):
             items.append("...")
             left, ellipsis = left[len(left) // 2 + 1 :], False
@@ -51,7 +51,7 @@ def subscript(w: Writer, t: Any) -> str:
         items.append(one_index(w, left.pop(0), tensors))
     if ellipsis:
         items.insert(w.rng.randint(0, len(items)), "...")
-    return ", ".join(items) or w.one("...", "()", "None", "True", "torch.tensor(True)")
+    return ", ".join(items) or w.one("...", "()", "None", *(["True", "torch.tensor(True)"] if read else []))
 
 
 def one_index(w: Writer, n: int, tensors: bool) -> str:
@@ -85,12 +85,12 @@ def read_part(w: Writer) -> str | None:
 @template(7)
 def write_part(w: Writer) -> str | None:
     x = w.pick(lambda t: not (t.is_leaf and t.requires_grad) or w.chance(0.05))
-    if x is None or w.t(x).is_inference() or not well_defined(w, x):
+    if x is None or w.t(x).is_inference() or torch._debug_has_internal_overlap(w.t(x)):
         return None
     t = w.t(x)
-    at = subscript(w, t)
+    at = subscript(w, t, read=False)
     value = part_value(w, x, at)
-    if w.chance(0.2):
+    if w.chance(0.2) and t.dtype is not torch.bool:
         return f"{x}[{at}] {w.one('+=', '*=', '-=', '/=')} {value}"
     return f"{x}[{at}] = {value}"
 
@@ -106,7 +106,7 @@ def part_value(w: Writer, x: str, at: str) -> str:
         return number
     if w.chance(0.03):
         shape = (*shape, 2)
-    y = w.pick(lambda u: fits_into(u, t) and broadcasts(u.shape, shape) and u.dim() <= len(shape))
+    y = w.pick(lambda u: u is not t and fits_into(u, t) and broadcasts(u.shape, shape) and u.dim() <= len(shape))
     if y is None or w.chance(0.2):
         return f"{x}.detach()[{at}].clone() * 2" if w.chance(0.6) else number
     return y
@@ -133,7 +133,8 @@ def moved(w: Writer) -> str | None:
         f"{x}.put(torch.tensor([0]), {x}.reshape(-1)[-1:])", f"{x}.scatter_reduce({d}, {whole}, {x}, '{w.one('sum', 'mean', 'amax', 'amin')}'{w.one('', ', include_self=False')})",
         f"torch.where({x} > 0)[0]", f"torch.argwhere({x} > 0)", f"torch.nonzero({x})", f"torch.take_along_dim({x}, {x}.argsort({d}), {d})",
         f"{x}.index_reduce({d}, {index}, {row}, '{w.one('mean', 'amax', 'amin')}')", f"torch.select_scatter({x}, {x}.select({d}, 0) * 2, {d}, -1)",
-        f"torch.slice_scatter({x}, {x}.narrow({d}, 0, 1), {d}, 0, 1)", f"torch.repeat_interleave({x}, 2, dim={d})", f"torch.searchsorted({x}.detach().flatten().sort()[0], {x}.detach())",
+        f"torch.slice_scatter({x}, {x}.narrow({d}, 0, 1), {d}, 0, 1)", f"torch.repeat_interleave({x}, 2, dim={d})",
+        *([f"torch.searchsorted({x}.detach().flatten().sort()[0], {x}.detach())"] if not t.isnan().any() else []),
     ]  # fmt: skip
     return f"{w.new()} = {w.rng.choice(forms)}"
 
@@ -143,7 +144,7 @@ def into_out(w: Writer) -> str | None:
     """`out=`, into tensors of the right shape and of others, into views, into what gradients flow through."""
     x = w.pick(lambda t: t.dtype is not torch.bool)
     y = x and w.partner(x)
-    out = w.pick(lambda t: not t.is_inference() and not (t.is_leaf and t.requires_grad))
+    out = w.pick(lambda t: not t.is_inference() and not t.requires_grad)
     if not x or not y or not out:
         return None
     if w.chance(0.5):
@@ -247,7 +248,7 @@ def more_views(w: Writer) -> str | None:
         ".detach().view(-1)",
         ".view_as(" + x + ")",
         ".squeeze(())",
-        ".data.view(-1)",
+       
         ".mT",
         ".adjoint()",
         ".T",
