@@ -53,9 +53,9 @@ def run(
 ) -> None:
     """Pull the cotangents `gs`, which arrive at `edges`, through the graph.
 
-    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there. `wanted`:
-    fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes that are pulled all the
-    same, leaves accumulate.
+    `tensors`: compute on tensors, not arrays. `keep`: leave the saved values in place, else put `freed` there.
+    `wanted`: fill in these cotangents and visit only what leads to them. `landing`: with `wanted`, the nodes that are
+    pulled all the same, leaves accumulate.
 
     A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
     """
@@ -134,7 +134,12 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
                 top_key = NONE
             else:
                 return
-            if world > TENSORS or node.hooks is not None or g is None or (roles is not None and roles.get(node) != PULL):
+            if (
+                world > TENSORS
+                or node.hooks is not None
+                or g is None
+                or (roles is not None and roles.get(node) != PULL)
+            ):
                 gs, edges = _visit(node, g, world, wanted, roles)
                 if edges is None:  # not on the way to what is wanted
                     gs = edges = ()

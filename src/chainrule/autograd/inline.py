@@ -83,7 +83,7 @@ _STARRED = 0x0C  # the flags of *args and **kwargs
 
 
 def ufunc_of(fn: Callable[..., Any], names: Sequence[str], fixed: dict[str, Any]) -> str | None:
-    """The ufunc, `xp.multiply`, that `fn` is, called with `xp`, `names` and its parameters as `fixed`; None if it is more.
+    """The ufunc, `xp.multiply`, that `fn` is, called with `xp`, `names` and its parameters as `fixed`; else None.
 
     Branches on parameters are taken as they fall; one on a symbol raises.
     """

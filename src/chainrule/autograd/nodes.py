@@ -24,7 +24,6 @@ from chainrule.core.tensor import Tensor
 __all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
 
-
 def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
     """Run generated source, under a file name that tracebacks can show."""
     filename = f"<chainrule {title}>"
@@ -72,8 +71,8 @@ class Layout:
     def saved(self, raw: str = "", dtype: str = "") -> list[str]:
         """Expressions for the saved tuple, in terms of inputs, edges e_*, `outs` and parameters.
 
-        `raw` is the prefix of the inputs' arrays, where they are at hand: their shapes cost less. `dtype` is what holds the
-        dtype, where all inputs have one and the same."""
+        `raw` is the prefix of the inputs' arrays, where they are at hand: their shapes cost less. `dtype` is what holds
+        the dtype, where all inputs have one and the same."""
         many = len(self.ruled) > 1
         parts = []
         for n in self.inputs:
@@ -163,7 +162,10 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines.append(f"    g = {turned}")
     if _listed(op) and not op.gaps:
         lines += ["    for _p in g:", "        if _p is None:"]
-        lines += ["            g = whole(node, g)" if raw else "            g = whole_graph(node, g)", "            break"]
+        lines += [
+            "            g = whole(node, g)" if raw else "            g = whole_graph(node, g)",
+            "            break",
+        ]
     return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else "", raw))
 
 
@@ -233,7 +235,8 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
-        "SCALARS": SCALARS, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened, "recover": recover, "rewrap": rewrap,
+        "SCALARS": SCALARS, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened,
+        "recover": recover, "rewrap": rewrap,
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph,
     }  # fmt: skip

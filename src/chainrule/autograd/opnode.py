@@ -23,8 +23,8 @@ _OURS = {"self": "input", "result": "out", "self_sym_sizes": "input_shape", "sel
 class OpNode(Node):
     """A node recorded by an op. Its class says, in `layout`, what it keeps.
 
-    What a user may ask is a property of each class, put there by `saved_properties`: beside a `__getattr__`, Python would
-    look up every attribute of every node the slow way, 60 ns where a slot takes 5.
+    What a user may ask is a property of each class, put there by `saved_properties`: beside a `__getattr__`, Python
+    would look up every attribute of every node the slow way, 60 ns where a slot takes 5.
     """
 
     __slots__ = ()

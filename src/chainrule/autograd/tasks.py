@@ -14,8 +14,8 @@ from chainrule.autograd.node import AccumulateGrad, Node, node_of
 from chainrule.core.tensor import Port
 
 __all__ = [
-    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "leaves_first", "on_fresh_stack", "queue_callback", "roles_of",
-    "running", "will_execute",
+    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "leaves_first", "on_fresh_stack", "queue_callback",
+    "roles_of", "running", "will_execute",
 ]  # fmt: skip
 
 # Backward passes inside each other on one thread's stack: Python allows 1,000 frames, each pass takes about ten.

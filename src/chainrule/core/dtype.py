@@ -31,8 +31,8 @@ BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
 class _Late:
-    """An attribute that an instance gets on first use, if at all. It gives way to the instance's own, so that reading it
-    costs what any attribute does; beside a `__getattr__` every attribute would cost three times that."""
+    """An attribute that an instance gets on first use, if at all. It gives way to the instance's own, so that reading
+    it costs what any attribute does; beside a `__getattr__` every attribute would cost three times that."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
