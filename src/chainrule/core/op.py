@@ -31,12 +31,18 @@ import numpy as np
 
 from chainrule.core import dtype as dtypes
 
-__all__ = ["REGISTRY", "Array", "Number", "Op", "OpFunction", "Rule", "refuses", "rule"]
+__all__ = ["REGISTRY", "Array", "Castable", "Number", "Op", "OpFunction", "Rule", "refuses", "rule"]
 
 Array = Any  # an ndarray to a forward; whatever world the rule runs in, to a rule
 Number = Any  # a Python bool, int, float or complex
 
 REGISTRY: dict[str, Op] = {}
+
+
+class Castable(str):
+    """The message of an op whose result may be cast into `out=`, for a cast that would lose a category."""
+
+    __slots__ = ()
 
 
 class OpFunction(Protocol):

@@ -32,9 +32,9 @@ SCALARS: frozenset[Any] = frozenset((np.float32, np.float64))
 INT64 = np.dtype(np.int64)
 
 
-def castable(title: str) -> Castable:
+def castable(title: str, name: str = "{name}") -> Castable:
     """What an op says that casts into out=, but never down a category."""
-    told = "Expected {name} to be safely castable from {result} dtype, but got {name} with dtype {out}"
+    told = f"Expected {name} to be safely castable from {{result}} dtype, but got {name} with dtype {{out}}"
     return Castable(f"{title}: {told}")
 
 

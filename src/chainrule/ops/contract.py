@@ -163,8 +163,12 @@ def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Ar
 
 
 mm_turned.vjp(
-    input=lambda g, mat2, left, right: mm_turned(mat2, g, right, True) if left else mm_turned(g, mat2, False, not right),
-    mat2=lambda g, input, left, right: mm_turned(g, input, True, left) if right else mm_turned(input, g, not left, False),
+    input=lambda g, mat2, left, right: (
+        mm_turned(mat2, g, right, True) if left else mm_turned(g, mat2, False, not right)
+    ),
+    mat2=lambda g, input, left, right: (
+        mm_turned(g, input, True, left) if right else mm_turned(input, g, not left, False)
+    ),
 )
 
 
@@ -308,7 +312,10 @@ def _vdot_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     return _dot_batch((conj(values[0]), values[1]), batched, size, params)
 
 
-@contraction(holomorphic=False, check=_check_dot, vmap=_vdot_batch, samples=samples(real, [((4,), (4,))]))
+@contraction(
+    holomorphic=False, exact="result dtype {out} does not match input dtype {result}", check=_check_dot,
+    vmap=_vdot_batch, samples=samples(real, [((4,), (4,))]),
+)  # fmt: skip
 def vdot(xp: Any, input: Array, other: Array) -> Array:
     """As `dot`, with the first vector conjugated."""
     if input.ndim != 1 or other.ndim != 1 or input.shape != other.shape:

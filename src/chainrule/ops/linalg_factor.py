@@ -14,7 +14,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, real, samples
 from chainrule.core.tensor import Tensor, fresh
-from chainrule.ops.along import rank_of
+from chainrule.ops.along import SAME_OUT, castable, rank_of
 from chainrule.ops.contract import conj, flipped, matmul, product
 from chainrule.ops.linalg_basics import (
     adjoint,
@@ -42,6 +42,11 @@ from chainrule.ops.writing import into
 
 __all__ = ["cholesky", "qr"]
 
+_SAME_AS_INPUT = (
+    "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has dtype "
+    "{out}"
+)
+
 
 def _row_swaps(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """What LAPACK says of row exchanges: each row, counted from one, with itself or one further down."""
@@ -53,7 +58,7 @@ def _row_swaps(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 @general(
-    name="linalg_cholesky_ex", spelled="", outs=("L", "info"), holomorphic=False,
+    name="linalg_cholesky_ex", exact=SAME_OUT, spelled="", outs=("L", "info"), holomorphic=False,
     vmap=whole_batch("linalg_cholesky_ex"),
     samples=samples(positive_definite, squares, keeping=made_hermitian, upper=[False, True]),
 )  # fmt: skip
@@ -82,13 +87,13 @@ spell_op(cholesky_ex, "cholesky_ex")
 @composite(spelled="l")
 def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower factor L with A = L L^H (or the upper one, U^H U)."""
-    return into("linalg_cholesky", cholesky_ex.public(A, upper=upper, check_errors=True)[0], out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_cholesky", cholesky_ex.public(A, upper=upper, check_errors=True)[0], out, (A,), SAME_OUT)  # type: ignore[no-any-return]
 
 
 @composite(name="cholesky")
 def _cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The older spelling of `linalg.cholesky`."""
-    return cholesky(input, upper=upper, out=out)
+    return into("cholesky", cholesky(input, upper=upper), out, (input,), castable("cholesky"))
 
 
 def _check_cholesky_solve(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -98,7 +103,7 @@ def _check_cholesky_solve(inputs: tuple[Any, ...], params: dict[str, Any]) -> No
 
 
 @general(
-    name="cholesky_solve", holomorphic=False, vmap=aligned_batch("cholesky_solve"),
+    name="cholesky_solve", exact=castable("cholesky_solve"), holomorphic=False, vmap=aligned_batch("cholesky_solve"),
     samples=samples(triangle, [(Drawn(real, 3, 2), (3, 3))], upper=[False]),
 )  # fmt: skip
 def cholesky_solve(xp: Any, input: Array, input2: Array, upper: bool = False) -> Array:
@@ -122,6 +127,7 @@ cholesky_solve.vjp(
 
 @general(
     name="cholesky_inverse",
+    exact=castable("cholesky_inverse"),
     holomorphic=False,
     vmap=whole_batch("cholesky_inverse"),
     samples=samples(triangle, squares),
@@ -148,8 +154,8 @@ cholesky_inverse.vjp(input=lambda g, input, out, upper: _cholesky_inverse_pull(g
 
 
 @general(
-    name="linalg_lu_factor_ex", spelled="", outs=("LU", "pivots", "info"), vmap=whole_batch("linalg_lu_factor_ex"),
-    samples=samples(regular, [((3, 3),), ((2, 3, 4),), ((4, 3),)]),
+    name="linalg_lu_factor_ex", exact=SAME_OUT, spelled="", outs=("LU", "pivots", "info"),
+    vmap=whole_batch("linalg_lu_factor_ex"), samples=samples(regular, [((3, 3),), ((2, 3, 4),), ((4, 3),)]),
 )  # fmt: skip
 def lu_factor_ex(xp: Any, A: Array, *, pivot: bool = True, check_errors: bool = False) -> Array:
     """L and U in one matrix, the row swaps, and per matrix an int32 that is not 0 where a pivot is 0."""
@@ -231,19 +237,19 @@ spell_op(lu_factor_ex, "lu_factor_ex")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the row swaps."""
     packed, pivots, _ = lu_factor_ex.public(A, pivot=pivot, check_errors=True)
-    return into("linalg_lu_factor", named("linalg_lu_factor", ("LU", "pivots"), (packed, pivots)), out, (A,))
+    return into("linalg_lu_factor", named("linalg_lu_factor", ("LU", "pivots"), (packed, pivots)), out, (A,), SAME_OUT)
 
 
 @composite(name="lu")
 def _lu_packed(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """The older spelling of `linalg.lu_factor`."""
     packed, pivots, info = lu_factor_ex.public(A, pivot=pivot)
-    return into("lu", (packed, pivots, info) if get_infos else (packed, pivots), out, (A,))
+    return into("lu", (packed, pivots, info) if get_infos else (packed, pivots), out, (A,), SAME_OUT)
 
 
 @general(
-    name="linalg_lu", spelled="", outs=("P", "L", "U"), differentiable=(1, 2), vmap=whole_batch("linalg_lu"),
-    samples=samples(regular, [((3, 3),), ((2, 3, 4),), ((4, 3),)]),
+    name="linalg_lu", exact=SAME_OUT, spelled="", outs=("P", "L", "U"), differentiable=(1, 2),
+    vmap=whole_batch("linalg_lu"), samples=samples(regular, [((3, 3),), ((2, 3, 4),), ((4, 3),)]),
 )  # fmt: skip
 def lu(xp: Any, A: Array, *, pivot: bool = True) -> Array:
     """P, L and U with A = P L U."""
@@ -255,7 +261,7 @@ spell_op(lu, "lu")
 
 
 @general(
-    name="lu_unpack", outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
+    name="lu_unpack", exact=SAME_OUT, outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
     samples=samples(
         real,
         [((3, 3), Drawn(_row_swaps, 3)), ((2, 3, 4), Drawn(_row_swaps, 2, 3)), ((4, 3), Drawn(_row_swaps, 3))],
@@ -285,7 +291,7 @@ lu_unpack.vjp(LU_data=lambda g, LU_data_shape: _unpack_pull(g, tuple(LU_data_sha
 
 
 @general(
-    name="linalg_lu_solve", spelled="", holomorphic=False,
+    name="linalg_lu_solve", exact=SAME_OUT, spelled="", holomorphic=False,
     samples=samples(
         regular,
         [((3, 3), Drawn(_row_swaps, 3), Drawn(real, 3, 3)), ((2, 3, 3), Drawn(_row_swaps, 2, 3), Drawn(real, 2, 3, 3))],
@@ -335,7 +341,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) 
 
 
 @general(
-    name="linalg_qr", spelled="", outs=("Q", "R"), differentiable=(0, 1), holomorphic=False,
+    name="linalg_qr", exact=SAME_OUT, spelled="", outs=("Q", "R"), differentiable=(0, 1), holomorphic=False,
     vmap=whole_batch("linalg_qr"), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]),
 )  # fmt: skip
 def qr(xp: Any, A: Array, mode: str = "reduced") -> Array:
@@ -378,11 +384,15 @@ spell_op(qr, "qr")
 def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """The older spelling of `linalg.qr`."""
     found = qr.public(input, "reduced" if some else "complete")
-    return into("qr", named("qr", ("Q", "R"), found), out, (input,))
+    return into("qr", named("qr", ("Q", "R"), found), out, (input,), SAME_OUT)
 
 
 @general(
-    name="geqrf", outs=("a", "tau"), differentiable=(0, 1), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)])
+    name="geqrf",
+    exact=castable("torch.geqrf"),
+    outs=("a", "tau"),
+    differentiable=(0, 1),
+    samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)]),
 )
 def geqrf(xp: Any, input: Array) -> Array:
     """Householder's reflectors of a QR factorisation, packed, and their scales."""
@@ -406,7 +416,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Tensor:
     for i in reversed(range(k)):
         v = _reflector(A, i)
         result = result - tau[..., i, None, None] * matmul(v, matmul(adjoint(v), result))
-    return into("linalg_householder_product", result, out, (A, tau))
+    return into("linalg_householder_product", result, out, (A, tau), castable("torch.linalg.householder_product"))
 
 
 def _reflector(A: Any, i: int) -> Any:
@@ -447,4 +457,4 @@ def ormqr(
             result = result - t * matmul(v, matmul(adjoint(v), result))
         else:
             result = result - t * matmul(matmul(result, v), adjoint(v))
-    return into("ormqr", result, out, (input, input2, input3))  # type: ignore[no-any-return]
+    return into("ormqr", result, out, (input, input2, input3), _SAME_AS_INPUT)  # type: ignore[no-any-return]

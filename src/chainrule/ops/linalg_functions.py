@@ -13,10 +13,11 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
+from chainrule.ops.along import castable
 from chainrule.ops.contract import conj, flipped, matmul
 from chainrule.ops.linalg_basics import joined, require_square, run, spell_op, squares, whole_batch
 from chainrule.ops.linalg_solve import inv, solve
-from chainrule.ops.tensor_products import in_best_order
+from chainrule.ops.tensor_products import MULTI_OUT, in_best_order
 from chainrule.ops.writing import into
 
 __all__ = ["matrix_power"]
@@ -50,7 +51,7 @@ spell_op(matrix_exp, "matrix_exp", "lfm")
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Tensor:
     """A matrix multiplied with itself n times; its inverse for a negative n."""
     require_square("linalg.matrix_power", input)
-    return into("matrix_power", _powered(input, n), out, (input,))  # type: ignore[no-any-return]
+    return into("matrix_power", _powered(input, n), out, (input,), castable("matrix_power"))  # type: ignore[no-any-return]
 
 
 def _powered(a: Any, n: int) -> Any:
@@ -89,7 +90,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(chain[i].shape)} and "
                 f"{list(chain[i + 1].shape)} cannot be multiplied"
             )
-    return into("multi_dot", in_best_order(chain).reshape(shape), out, tuple(given))  # type: ignore[no-any-return]
+    return into("multi_dot", in_best_order(chain).reshape(shape), out, tuple(given), MULTI_OUT)  # type: ignore[no-any-return]
 
 
 def _as_matrices(given: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
@@ -122,7 +123,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Tensor:
             f"{prod(rest)} != {prod(first)}"
         )
     n = prod(first)
-    return into("tensorinv", inv(A.reshape((n, n))).reshape((*rest, *first)), out, (A,))
+    return into("tensorinv", inv(A.reshape((n, n))).reshape((*rest, *first)), out, (A,), castable("tensorinv"))
 
 
 @composite(spelled="l")
@@ -142,7 +143,9 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
             if prod(A.shape) == n * n
             else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
         )
-    return into("tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B))
+    return into(
+        "tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B), castable("tensorsolve")
+    )
 
 
 @composite(spelled="l")
@@ -153,7 +156,9 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Tensor:
             raise RuntimeError(
                 f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {each.dtype.title}"
             )
-    return into("vecdot", (conj(x) * y).sum(dim), out, (x, y))  # type: ignore[no-any-return]
+    return into(
+        "vecdot", (conj(x) * y).sum(dim), out, (x, y), "linalg.vecdot: Expected out of dtype{result} but found {out}"
+    )  # type: ignore[no-any-return]
 
 
 @composite(spelled="l")

@@ -11,7 +11,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, real, samples
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import rank_of
+from chainrule.ops.along import SAME_OUT, rank_of
 from chainrule.ops.contract import conj, flipped, product
 from chainrule.ops.linalg_basics import (
     adjoint,
@@ -42,7 +42,7 @@ def _imag_times_i(x: Any) -> Any:
 
 
 @general(
-    name="linalg_inv_ex", spelled="", outs=("inverse", "info"), vmap=whole_batch("linalg_inv_ex"),
+    name="linalg_inv_ex", exact=SAME_OUT, spelled="", outs=("inverse", "info"), vmap=whole_batch("linalg_inv_ex"),
     samples=samples(regular, squares),
 )  # fmt: skip
 def inv_ex(xp: Any, A: Array, *, check_errors: bool = False) -> Array:
@@ -60,7 +60,7 @@ spell_op(inv_ex, "inv_ex")
 @composite(spelled="l")
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of a square matrix."""
-    return into("linalg_inv", inv_ex.public(A, check_errors=True)[0], out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_inv", inv_ex.public(A, check_errors=True)[0], out, (A,), SAME_OUT)  # type: ignore[no-any-return]
 
 
 @composite()
@@ -69,7 +69,9 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     return inv(input, out=out)
 
 
-@general(name="linalg_det", spelled="", vmap=whole_batch("linalg_det"), samples=samples(regular, squares))
+@general(
+    name="linalg_det", exact=SAME_OUT, spelled="", vmap=whole_batch("linalg_det"), samples=samples(regular, squares)
+)
 def det(xp: Any, A: Array) -> Array:
     """The determinant."""
     return run(xp.linalg.det, A)
@@ -100,8 +102,8 @@ spell_op(det, "det", "lfm")
 
 
 @general(
-    name="linalg_slogdet", spelled="", outs=("sign", "logabsdet"), differentiable=(0, 1), holomorphic=False, gaps=True,
-    vmap=whole_batch("linalg_slogdet"), samples=samples(regular, squares),
+    name="linalg_slogdet", exact=SAME_OUT, spelled="", outs=("sign", "logabsdet"), differentiable=(0, 1),
+    holomorphic=False, gaps=True, vmap=whole_batch("linalg_slogdet"), samples=samples(regular, squares),
 )  # fmt: skip
 def slogdet(xp: Any, A: Array) -> Array:
     """The sign (or phase) of the determinant, and the logarithm of its size."""
@@ -181,7 +183,7 @@ def _check_solve(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 
 @general(
-    name="linalg_solve_ex", spelled="", outs=("result", "info"), check=_check_solve, vmap=_solve_batch,
+    name="linalg_solve_ex", exact=SAME_OUT, spelled="", outs=("result", "info"), check=_check_solve, vmap=_solve_batch,
     samples=samples(regular, [((3, 3), Drawn(real, 3, 2)), ((2, 3, 3), Drawn(real, 2, 3, 2))], vector=[False]),
 )  # fmt: skip
 def solve_op(
@@ -230,13 +232,16 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     """X with A X = B, or X A = B."""
     vector = rank_of(A) >= 2 and is_vector(A, B)
     found = solve_op.public(A, B, left=left, check_errors=True, vector=vector)[0]
-    return into("linalg_solve", found, out, (A, B))  # type: ignore[no-any-return]
+    return into("linalg_solve", found, out, (A, B), SAME_OUT)  # type: ignore[no-any-return]
 
 
 @general(
-    name="linalg_solve_triangular", spelled="", vmap=aligned_batch("linalg_solve_triangular"),
+    name="linalg_solve_triangular",
+    exact="expected scalar type {result} but found {out}",
+    spelled="",
+    vmap=aligned_batch("linalg_solve_triangular"),
     samples=samples(triangle, [((3, 3), Drawn(real, 3, 2)), ((2, 3, 3), Drawn(real, 2, 3, 2))], upper=[False]),
-)  # fmt: skip
+)
 def solve_triangular(
     xp: Any, A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
@@ -278,4 +283,4 @@ def triangular_solve(
     a, up = (flipped(A), not upper) if transpose else (A, upper)
     found = solve_triangular.public(a, b, upper=up, unitriangular=unitriangular)
     result = named("triangular_solve", ("solution", "cloned_coefficient"), (found, A.clone()))
-    return into("triangular_solve", result, out, (b, A))
+    return into("triangular_solve", result, out, (b, A), SAME_OUT)

@@ -12,6 +12,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor, fresh
+from chainrule.ops.along import SAME_OUT, castable
 from chainrule.ops.contract import conj, product
 from chainrule.ops.linalg_basics import (
     adjoint,
@@ -47,9 +48,16 @@ def _spread_hermitian(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 @general(
-    name="linalg_svd", spelled="", outs=("U", "S", "Vh"), differentiable=(0, 1, 2), holomorphic=False, gaps=True,
-    vmap=whole_batch("linalg_svd"), samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)], full_matrices=[False]),
-)  # fmt: skip
+    name="linalg_svd",
+    exact=SAME_OUT,
+    spelled="",
+    outs=("U", "S", "Vh"),
+    differentiable=(0, 1, 2),
+    holomorphic=False,
+    gaps=True,
+    vmap=whole_batch("linalg_svd"),
+    samples=samples(real, [((3, 3),), ((2, 4, 3),), ((3, 4),)], full_matrices=[False]),
+)
 def svd(xp: Any, A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Array:
     """U, S and Vh with A = U diag(S) Vh, S falling."""
     return run(xp.linalg.svd, A, full_matrices)
@@ -110,19 +118,26 @@ def _svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = N
             svdvals(input),
             input.new_zeros((*input.shape[:-2], columns, columns)),
         )
-    return into("svd", named("svd", ("U", "S", "V"), found), out, (input,))
+    return into("svd", named("svd", ("U", "S", "V"), found), out, (input,), SAME_OUT)
 
 
 @composite(spelled="l")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, falling."""
-    return into("linalg_svdvals", svd.public(A, False)[1], out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_svdvals", svd.public(A, False)[1], out, (A,), SAME_OUT)  # type: ignore[no-any-return]
 
 
 @general(
-    name="linalg_eigh", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False,
-    gaps=True, vmap=whole_batch("linalg_eigh"), samples=samples(_spread_hermitian, squares, keeping=made_hermitian),
-)  # fmt: skip
+    name="linalg_eigh",
+    exact=SAME_OUT,
+    spelled="",
+    outs=("eigenvalues", "eigenvectors"),
+    differentiable=(0, 1),
+    holomorphic=False,
+    gaps=True,
+    vmap=whole_batch("linalg_eigh"),
+    samples=samples(_spread_hermitian, squares, keeping=made_hermitian),
+)
 def eigh(xp: Any, A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, rising, and eigenvectors of a Hermitian matrix."""
     return run(xp.linalg.eigh, A, UPLO)
@@ -151,13 +166,20 @@ spell_op(eigh, "eigh")
 @composite(spelled="l")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """The eigenvalues of a Hermitian matrix, rising."""
-    return into("linalg_eigvalsh", eigh.public(A, UPLO)[0], out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_eigvalsh", eigh.public(A, UPLO)[0], out, (A,), SAME_OUT)  # type: ignore[no-any-return]
 
 
 @general(
-    name="linalg_eig", spelled="", outs=("eigenvalues", "eigenvectors"), differentiable=(0, 1), holomorphic=False,
-    gaps=True, vmap=whole_batch("linalg_eig"), samples=samples(_spread, squares),
-)  # fmt: skip
+    name="linalg_eig",
+    exact=castable("torch.linalg.eig"),
+    spelled="",
+    outs=("eigenvalues", "eigenvectors"),
+    differentiable=(0, 1),
+    holomorphic=False,
+    gaps=True,
+    vmap=whole_batch("linalg_eig"),
+    samples=samples(_spread, squares),
+)
 def eig(xp: Any, input: Array) -> Array:
     """The eigenvalues and eigenvectors of a square matrix, complex always."""
     if input.dtype.kind in "biu":
@@ -187,7 +209,7 @@ spell_op(eig, "eig")
 @composite(spelled="l")
 def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
     """The eigenvalues of a square matrix, complex always."""
-    return into("linalg_eigvals", eig.public(input)[0], out, (input,))  # type: ignore[no-any-return]
+    return into("linalg_eigvals", eig.public(input)[0], out, (input,), castable("torch.linalg.eigvals", "eigenvalues"))  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------------------------------- pseudo-inverse, least squares
@@ -227,7 +249,7 @@ def pinv(
 ) -> Tensor:
     """Moore and Penrose's inverse."""
     found = pinv_op.public(A, atol=atol, rtol=rcond if rtol is None else rtol, hermitian=hermitian)
-    return into("linalg_pinv", found, out, (A,))  # type: ignore[no-any-return]
+    return into("linalg_pinv", found, out, (A,), castable("linalg.pinv"))  # type: ignore[no-any-return]
 
 
 @composite()
@@ -237,9 +259,13 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 
 @general(
-    name="linalg_lstsq", spelled="", outs=("solution", "residuals", "rank", "singular_values"), holomorphic=False,
+    name="linalg_lstsq",
+    exact=castable("torch.linalg.lstsq"),
+    spelled="",
+    outs=("solution", "residuals", "rank", "singular_values"),
+    holomorphic=False,
     samples=samples(real, [((4, 3), (4, 2)), ((2, 4, 3), (2, 4, 2))]),
-)  # fmt: skip
+)
 def lstsq(xp: Any, A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None) -> Array:
     """The X of least |A X - B|; residuals, rank, singular values."""
     if A.ndim < 2:
@@ -275,13 +301,13 @@ def matrix_rank(
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     values = eigvalsh(A.detach()).abs() if hermitian else svdvals(A.detach())
     if not values.shape[-1]:
-        return into("matrix_rank", values.sum(-1).long(), out, (A,))
+        return into("matrix_rank", values.sum(-1).long(), out, (A,), castable("torch.linalg.matrix_rank"))
     largest = values.amax(-1, keepdim=True)
     if tol is not None:
         cut: Any = tol[..., None] if isinstance(tol, Tensor) and tol.ndim else tol
     else:
         cut = _rank_cut(A, largest, atol, rtol)
-    return into("matrix_rank", (values > cut).sum(-1), out, (A,))  # type: ignore[no-any-return]
+    return into("matrix_rank", (values > cut).sum(-1), out, (A,), castable("torch.linalg.matrix_rank"))  # type: ignore[no-any-return]
 
 
 def _rank_cut(A: Any, largest: Any, atol: Any, rtol: Any) -> Any:

@@ -15,12 +15,17 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
-from chainrule.ops.along import rank_of, sum_dtype
+from chainrule.ops.along import SAME_OUT, rank_of, sum_dtype
 from chainrule.ops.contract import _dot, _mm
 from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
-__all__ = ["chain_matmul", "cross", "in_best_order", "inner", "kron", "outer", "tensordot", "trace"]
+__all__ = ["MULTI_OUT", "chain_matmul", "cross", "in_best_order", "inner", "kron", "outer", "tensordot", "trace"]
+
+MULTI_OUT = "multi_dot(): expected out tensor to have dtype {result_type} but got {out_type}"
+_TENSORDOT_OUT = (
+    "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor with dtype {out}"
+)
 
 
 # ---------------------------------------------------------------------------------------------------- composed products
@@ -49,13 +54,13 @@ def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Sums of products over the last axes."""
     if not input.ndim or not other.ndim:
-        return into("inner", input * other, out, (input, other))
+        return into("inner", input * other, out, (input, other), _TENSORDOT_OUT)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
         )
-    return into("inner", tensordot(input, other, ([-1], [-1])), out, (input, other))
+    return into("inner", tensordot(input, other, ([-1], [-1])), out, (input, other), _TENSORDOT_OUT)
 
 
 def _contracted_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
@@ -96,10 +101,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     if not kept_a and not kept_b:
         order = second if first == sorted(first) else [second[i] for i in np.argsort(first)]
         flat = x.reshape((inner_size,)), (y if order == sorted(order) else y.permute(order)).reshape((inner_size,))
-        return into("tensordot", _dot(*flat).reshape(()), out, (a, b))  # type: ignore[no-any-return]
+        return into("tensordot", _dot(*flat).reshape(()), out, (a, b), _TENSORDOT_OUT)  # type: ignore[no-any-return]
     left = x.permute((*kept_a, *first)).reshape((prod(sizes_a), inner_size))
     right = y.permute((*second, *kept_b)).reshape((inner_size, prod(sizes_b)))
-    return into("tensordot", _mm(left, right).reshape((*sizes_a, *sizes_b)), out, (a, b))  # type: ignore[no-any-return]
+    return into("tensordot", _mm(left, right).reshape((*sizes_a, *sizes_b)), out, (a, b), _TENSORDOT_OUT)  # type: ignore[no-any-return]
 
 
 def _without_stretched(a: Any, b: Any, first: list[int], second: list[int]) -> tuple[Any, Any]:
@@ -139,7 +144,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
         if m.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {m.ndim}, expected 2 instead.")
     result: Tensor = given[0] if len(given) == 1 else in_best_order(list(given))
-    return into("chain_matmul", result, out, given)
+    return into("chain_matmul", result, out, given, MULTI_OUT)
 
 
 def in_best_order(matrices: list[Any]) -> Any:
@@ -206,7 +211,11 @@ def _cross_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -
 
 
 @contraction(
-    spelled="", check=_check_cross, vmap=_cross_batch, samples=samples(real, [((2, 3), (2, 3)), ((1, 3), (2, 3))])
+    spelled="",
+    exact=SAME_OUT,
+    check=_check_cross,
+    vmap=_cross_batch,
+    samples=samples(real, [((2, 3), (2, 3)), ((1, 3), (2, 3))]),
 )
 def linalg_cross(xp: Any, input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross product along an axis of length 3."""
@@ -235,7 +244,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
-    return into("cross", linalg_cross(input, other, dim=dim), out, (input, other))  # type: ignore[no-any-return]
+    return into("cross", linalg_cross(input, other, dim=dim), out, (input, other), SAME_OUT)  # type: ignore[no-any-return]
 
 
 def _eye_like(g: Any, shape: tuple[int, ...]) -> Any:
