@@ -3,6 +3,7 @@ outputs."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from chainrule.autograd.handles import Hook, RemovableHandle
@@ -84,8 +85,8 @@ def saved_properties(op: Any, layout: Any) -> dict[str, property]:
     found: dict[str, property] = {}
     for name, (at, index) in _places(op, layout).items():
         raw = f"_raw_saved_{name}"
-        found[f"_saved_{name}"] = property(lambda node, at=at, index=index: node._saved_value(at, index))
-        found[raw] = property(lambda node, at=at, index=index, raw=raw: node._raw_saved_value(at, index, raw))
+        found[f"_saved_{name}"] = property(partial(OpNode._saved_value, at=at, index=index))
+        found[raw] = property(partial(OpNode._raw_saved_value, at=at, index=index, asked=raw))
     return found
 
 

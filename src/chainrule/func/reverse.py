@@ -15,7 +15,7 @@ from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.func.interpreters import Level, lowered_aux
 from chainrule.func.leveled import Wrapped
 
-__all__ = ["Argnums", "grad", "grad_and_value", "lifted", "normalized", "vjp", "vjp_of"]
+__all__ = ["Argnums", "check_outputs", "grad", "grad_and_value", "lifted", "normalized", "vjp", "vjp_of"]
 
 Argnums = int | tuple[int, ...]
 
@@ -43,8 +43,8 @@ def pull(level: Level, edges: list[Any], gs: list[Any], leaves: list[Wrapped], k
     roots = [(e, g) for e, g in zip(edges, gs) if e is not None]
     wanted: dict[Any, Any] = {(accumulator(x), 0): None for x in leaves}
     if roots:
-        edges, gs = zip(*roots)
-        run(edges, gs, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
+        starts, cotangents = zip(*roots)
+        run(starts, cotangents, tensors=False, keep=keep, freed=Freed(None, 0), wanted=wanted)
     found = [wanted[accumulator(x), 0] for x in leaves]
     return [call("zeros_like", x.raw) if g is None else g for x, g in zip(leaves, found)]
 
@@ -68,7 +68,7 @@ def vjp_of(func: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, 
         if has_aux:
             out, aux = _with_aux(out, "vjp(f, *primals)")
         outs, out_spec = tree_flatten(out)
-        _check_outputs(outs, out, "vjp")
+        check_outputs(outs, out, "vjp(f, *primals)")
         edges = [_edge(level, t) for t in outs]
     values = [level.lower(t) for t in outs]
 
@@ -102,16 +102,13 @@ def _check_tensors(flat: list[Any], api: str, argname: str) -> None:
             )
 
 
-def _check_outputs(outs: list[Any], out: Any, api: str) -> None:
+def check_outputs(outs: list[Any], out: Any, call: str) -> None:
+    """What a differentiated function may return; `call` is how its transform was called."""
     if not outs or out is None:
-        raise RuntimeError(
-            f"{api}(f, *primals): Expected f to be a function that has non-empty output (got output = {out})"
-        )
+        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = {out})")
     for t in outs:
         if not isinstance(t, Tensor):
-            raise RuntimeError(
-                f"{api}(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(t)}"
-            )
+            raise RuntimeError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(t)}")
 
 
 def _with_aux(out: Any, api: str) -> tuple[Any, Any]:
