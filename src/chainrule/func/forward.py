@@ -11,7 +11,7 @@ from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.func.interpreters import Level, lowered_aux
-from chainrule.func.reverse import lifted
+from chainrule.func.reverse import check_outputs, lifted
 
 __all__ = ["jvp", "jvp_of"]
 
@@ -52,12 +52,17 @@ def jvp_of(
                 )
             out, aux = out
         outs, out_spec = tree_flatten(out)
-        _check_outputs(outs, out)
+        check_outputs(outs, out, "jvp(f, primals, tangents)")
         pushed = [tangent_of(t) if level.owns(t) else None for t in outs]
-    values = [level.lower(t) for t in outs]
+    values = [_apart(level.lower(t), flat) for t in outs]
     answers = [_tangent(level, t, v, strict) for t, v in zip(pushed, values)]
     result = (tree_unflatten(values, out_spec), tree_unflatten(answers, out_spec))
     return (*result, tree_map(lambda t: lowered_aux(level, t), aux)) if has_aux else result
+
+
+def _apart(value: Tensor, primals: list[Any]) -> Tensor:
+    """An output; where it is an input itself, another tensor over its memory."""
+    return call("alias", value) if any([value is x for x in primals]) else value  # type: ignore[no-any-return]
 
 
 def _not_a_tuple(name: str) -> str:
@@ -84,19 +89,6 @@ def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
     dual = level.wrap(x)
     set_tangent(dual, level.wrap(t), level.depth)
     return dual
-
-
-def _check_outputs(outs: list[Any], out: Any) -> None:
-    if not outs or out is None:
-        raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected f to be a function that has non-empty output (got output = {out})"
-        )
-    for t in outs:
-        if not isinstance(t, Tensor):
-            raise RuntimeError(
-                "jvp(f, primals, tangents): expected f(*primals) to return only tensors, got "
-                f"unsupported type {type(t)}"
-            )
 
 
 def _tangent(level: Level, tangent: Tensor | None, value: Tensor, strict: bool) -> Tensor:

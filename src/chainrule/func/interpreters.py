@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from chainrule.autograd import api
 from chainrule.autograd.door import Inplace, apply
@@ -44,7 +44,24 @@ _NO_HOOKS = (
 )
 
 
-class Level:
+class _Entered:
+    """What is alive while the function it transforms runs."""
+
+    _inside: Ambient
+    alive: bool
+
+    @contextmanager
+    def entered(self) -> Iterator[Self]:
+        """The block that runs the transformed function; when it ends, so does the life of this level's tensors."""
+        before = put(self._inside)
+        try:
+            yield self
+        finally:
+            put(before)
+            self.alive = False
+
+
+class Level(_Entered):
     """Reverse and forward mode as an interpreter."""
 
     kind = "grad"
@@ -66,16 +83,6 @@ class Level:
         hooks = self.before.hooks
         if hooks and not isinstance(hooks[-1], str):
             raise RuntimeError(_NO_HOOKS)
-
-    @contextmanager
-    def entered(self) -> Iterator[Level]:
-        """The block that runs the transformed function; when it ends, so does the life of this level's tensors."""
-        before = put(self._inside)
-        try:
-            yield self
-        finally:
-            put(before)
-            self.alive = False
 
     def wrap(self, raw: Tensor) -> Wrapped:
         """A tensor of this level over one below."""
@@ -168,7 +175,7 @@ class Level:
         return outs if isinstance(result, tuple) else outs[0]
 
 
-class Vmap:
+class Vmap(_Entered):
     """A batch axis in front of every tensor that has one; what has none is shared by all examples."""
 
     kind = "vmap"
@@ -180,16 +187,6 @@ class Vmap:
         self.depth = len(self.below_stack) + 1
         self.alive = True
         self._inside, self._outside = record.but(stack=(*record.stack, self)), record
-
-    @contextmanager
-    def entered(self) -> Iterator[Vmap]:
-        """The block that runs the mapped function."""
-        before = put(self._inside)
-        try:
-            yield self
-        finally:
-            put(before)
-            self.alive = False
 
     def leave(self) -> Any:
         """Go to the level below: the same modes, a shorter stack. Returns the record to put back."""

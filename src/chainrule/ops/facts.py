@@ -9,6 +9,7 @@ from weakref import ref
 
 from chainrule.autograd import api
 from chainrule.autograd.cuts import cut_here
+from chainrule.autograd.grad_mode import no_grad
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import ANY_DTYPE, LEAF_HOOKS, Node, Sink, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
@@ -20,7 +21,7 @@ from chainrule.core.public import attribute, getter, method
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, Extra, Port, Tensor
 
-__all__: list[str] = []
+__all__ = ["forget_grad"]
 
 
 def _edge(t: Tensor) -> Any:
@@ -94,6 +95,21 @@ def output_nr(self: Tensor) -> int:
     """Which output of its node this tensor is."""
     edge = _edge(self)
     return edge.index if edge.__class__ is Port else 0
+
+
+def forget_grad(t: Any, set_to_none: bool) -> None:
+    """Forget a gradient if there is one, or fill it with zeros in place."""
+    if t.extra is None or t.extra.grad is None:
+        return
+    if set_to_none:
+        t.grad = None
+        return
+    if t.grad.grad_fn is not None:
+        t.grad.detach_()
+    else:
+        t.grad.requires_grad_(False)
+    with no_grad():
+        t.grad.zero_()
 
 
 def _grad(t: Tensor) -> Tensor | None:

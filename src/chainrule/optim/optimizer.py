@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
+from chainrule.autograd.grad_mode import enable_grad, set_grad_enabled
 from chainrule.autograd.handles import RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
 from chainrule.core.ambient import here
 from chainrule.core.dtype import float32
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops import names
+from chainrule.ops.facts import forget_grad
 
 __all__ = [
     "Formula", "Optimizer", "counted", "counter", "non_negative", "number", "register_optimizer_step_post_hook",
@@ -236,7 +237,7 @@ class Optimizer:
                 if set_to_none and p.__class__ in PLAIN:
                     extra.grad = None
                 else:
-                    _cleared(p, set_to_none)
+                    forget_grad(p, set_to_none)
 
     def step(self, closure: Any = None) -> Any:
         """Change all parameters once; `closure` computes the loss anew and returns it."""
@@ -316,18 +317,6 @@ def _split_names(group: dict[str, Any], params: list[Any]) -> None:
 def _type_text(value: Any) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ in ("builtins", "") else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _cleared(p: Any, set_to_none: bool) -> None:
-    if set_to_none:
-        p.grad = None
-        return
-    if p.grad.grad_fn is not None:
-        p.grad.detach_()
-    else:
-        p.grad.requires_grad_(False)
-    with no_grad():
-        p.grad.zero_()
 
 
 def _taken(param: Any, value: Any, key: Hashable = None) -> Any:
@@ -439,9 +428,10 @@ def _on_arrays(optimizer: Formula, p: Tensor, g: Any, state: dict[str, Any], gro
 def _check_sparse(optimizer: Formula, p: Tensor, group: dict[str, Any]) -> None:
     """Refuse a sparse gradient, before anything is changed, where the formula could not take it."""
     name, how = type(optimizer).__name__, optimizer.takes_sparse
+    if how == "no" and "Adam" in name:
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
     if how == "no":
-        better = ", please consider SparseAdam instead" if name in ("Adam", "AdamW") else ""
-        raise RuntimeError(f"{name} does not support sparse gradients{better}")
+        raise RuntimeError(f"{name} does not support sparse gradients")
     if how != "rows":
         return
     if group.get("weight_decay"):

@@ -17,6 +17,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.nn.modules.hooks import BackwardWatch, add, hook_table
 from chainrule.nn.parameter import Buffer, Parameter
 from chainrule.ops import names
+from chainrule.ops.facts import forget_grad
 
 __all__ = [
     "Module",
@@ -883,7 +884,7 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
         for p in self.parameters():
-            zero_grad_of(p, set_to_none)
+            forget_grad(p, set_to_none)
 
     def share_memory(self: T) -> T:
         """Put the tensors into memory that processes share."""
@@ -913,22 +914,6 @@ class Module:
 
     def _replicate_for_data_parallel(self) -> Any:
         raise NotImplementedError("data parallel replication of modules")
-
-
-def zero_grad_of(p: Any, set_to_none: bool) -> None:
-    """Forget a gradient, or fill it with zeros in place."""
-    extra = p.extra
-    if extra is None or extra.grad is None:
-        return
-    if set_to_none:
-        p.grad = None
-        return
-    if p.grad.grad_fn is not None:
-        p.grad.detach_()
-    else:
-        p.grad.requires_grad_(False)
-    with no_grad():
-        p.grad.zero_()
 
 
 def _apply_to_parameter(param: Any, fn: Callable[[Any], Any]) -> None:
