@@ -17,11 +17,16 @@ RANDOM = (
     "bernoulli", "bernoulli_of", "binomial", "cauchy", "draw", "exponential", "geometric", "log_normal", "multinomial",
     "normal", "normal_of", "poisson", "random", "uniform",
 )  # fmt: skip
+SPARSE = (
+    "coalesce", "sparse_coo", "sparse_mask", "sparse_mm", "sparse_sum", "sparse_to_dense", "sparse_values",
+    "sparse_values_at", "to_sparse",
+)  # fmt: skip
 UNDRAWN: dict[str, str] = {
     "_ctc_loss": "its rule counts on the log-softmax before it, so that it is no slope: tests/oracle/test_nn_ops.py",
     "as_strided": "looks at memory, so that another layout gives other values: tests/oracle/test_views.py",
     "as_strided_scatter": "looks at memory, so that another layout gives other values: tests/oracle/test_views.py",
     "empty_like": "gives what memory holds: tests/oracle/test_create.py",
+    **dict.fromkeys(SPARSE, "its input or its result is sparse, which the laws do not move: tests/ops/test_sparse.py"),
     **dict.fromkeys(RANDOM, "draws numbers, other ones at every run: tests/oracle/test_random.py"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -156,3 +157,14 @@ def test_gradients_of_as_strided_scatter_are_slopes_at_any_offset() -> None:
     src = torch.rand(2, 2, dtype=torch.float64, requires_grad=True)
     for stride, offset in (((1, 2), 1), ((3, 1), 1), ((3, 1), 0)):
         assert torch.autograd.gradcheck(lambda a, b: torch.as_strided_scatter(a, b, (2, 2), stride, offset), (x, src))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64", "bfloat16"])
+def test_an_unpickled_tensor_is_as_good_as_a_new_one(dtype: str) -> None:
+    """pickle makes dtypes that equal NumPy's and are none of them: then nothing would take the fast path again."""
+    t = torch.ones(3).to(getattr(torch, dtype))
+    again = pickle.loads(pickle.dumps(t))
+    assert again.raw.dtype is t.raw.dtype
+    assert torch.equal(again, t)
+    if dtype != "bfloat16":
+        assert np.array_equal(again.numpy(), t.numpy())

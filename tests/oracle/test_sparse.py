@@ -60,7 +60,8 @@ def leaf(lib: Any, parts: Any, dtype: str, grad: bool) -> Any:
     if indices is None:
         return lib.tensor(values.tolist(), dtype=getattr(lib, dtype), requires_grad=grad)
     values = lib.tensor(values.tolist(), dtype=getattr(lib, dtype)).reshape(tuple(values.shape))
-    return lib.sparse_coo_tensor(lib.tensor(indices.tolist(), dtype=lib.int64).reshape(tuple(indices.shape)), values, shape, requires_grad=grad)  # fmt: skip  # noqa: E501
+    places = lib.tensor(indices.tolist(), dtype=lib.int64).reshape(tuple(indices.shape))
+    return lib.sparse_coo_tensor(places, values, shape, requires_grad=grad)
 
 
 def sums_up(lib: Any, a: Any, b: Any) -> Any:
@@ -180,8 +181,29 @@ def full(lib: Any, *shape: int) -> Any:
     return (lib.arange(float(np.prod(shape))).reshape(shape) + 1).requires_grad_()
 
 
+def coo(lib: Any, values: Any) -> Any:
+    return lib.sparse_coo_tensor(lib.tensor(I), values, (2, 3))
+
+
+def table(lib: Any) -> list[Any]:
+    return [full(lib, 5, 2)]
+
+
+def looked_up(lib: Any, w: Any, flip: bool = False, **options: Any) -> Any:
+    named = lib.tensor(IDX)
+    return F[lib].embedding(named.flip(0) if flip else named, w, sparse=True, **options)
+
+
+def bag(lib: Any, w: Any, mode: str = "mean", **options: Any) -> Any:
+    return F[lib].embedding_bag(lib.tensor(IDX), w, mode=mode, sparse=True, **options)
+
+
+def picked(lib: Any, x: Any, dim: int, index: Any) -> Any:
+    return x.gather(dim, lib.tensor(index), sparse_grad=True)
+
+
 GRADIENTS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
-    "values": (lambda lib: [lib.tensor(V, requires_grad=True)], lambda lib, v: lib.sparse_coo_tensor(lib.tensor(I), v, (2, 3))),
+    "values": (lambda lib: [lib.tensor(V, requires_grad=True)], coo),
     "to_dense": (lambda lib: [made(lib)], lambda lib, s: s.to_dense()),
     "to_dense, unmasked": (lambda lib: [made(lib)], lambda lib, s: s.to_dense(masked_grad=False)),
     "values of a leaf": (lambda lib: [made(lib, True)], lambda lib, s: s.values() ** 2),
@@ -193,22 +215,28 @@ GRADIENTS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
     "sparse.mm, both": (lambda lib: [made(lib), made(lib)], lambda lib, a, b: lib.sparse.mm(a, b.t())),
     "dense @ sparse": (lambda lib: [full(lib, 4, 2), made(lib)], lambda lib, w, s: w @ s),
     "mv": (lambda lib: [made(lib), full(lib, 3)], lambda lib, s, w: s.mv(w)),
-    "sparse.addmm": (lambda lib: [full(lib, 2, 4), made(lib), full(lib, 3, 4)], lambda lib, m, s, w: lib.sparse.addmm(m, s, w, beta=2.0, alpha=3.0)),
+    "sparse.addmm": (
+        lambda lib: [full(lib, 2, 4), made(lib), full(lib, 3, 4)],
+        lambda lib, m, s, w: lib.sparse.addmm(m, s, w, beta=2.0, alpha=3.0),
+    ),
     "dense + sparse": (lambda lib: [full(lib, 2, 3), made(lib)], lambda lib, d, s: d + s),
     "product of both": (lambda lib: [made(lib, True), full(lib, 2, 3)], lambda lib, s, d: s * d),
     "times a 0-d tensor": (lambda lib: [made(lib), lib.tensor(2.0, requires_grad=True)], lambda lib, s, k: s * k),
     "to_sparse": (lambda lib: [full(lib, 2, 3)], lambda lib, d: d.to_sparse()),
     "sparse_mask": (lambda lib: [full(lib, 2, 3)], lambda lib, d: d.sparse_mask(made(lib).detach())),
-    "gather": (lambda lib: [full(lib, 2, 3)], lambda lib, d: d.gather(1, lib.tensor([[0, 0], [2, 1]]), sparse_grad=True)),
-    "gather of a number": (lambda lib: [full(lib)], lambda lib, d: d.gather(0, lib.tensor([0, 0]), sparse_grad=True)),
-    "gather by a number": (lambda lib: [full(lib, 3)], lambda lib, d: d.gather(0, lib.tensor(1), sparse_grad=True)),
-    "embedding": (lambda lib: [full(lib, 5, 2)], lambda lib, w: F[lib].embedding(lib.tensor(IDX), w, sparse=True)),
-    "embedding, padding": (lambda lib: [full(lib, 5, 2)], lambda lib, w: F[lib].embedding(lib.tensor(IDX), w, padding_idx=1, sparse=True)),
-    "embedding twice": (lambda lib: [full(lib, 5, 2)], lambda lib, w: F[lib].embedding(lib.tensor(IDX), w, sparse=True) * F[lib].embedding(lib.tensor(IDX).flip(0), w, sparse=True)),
-    "bag, sum": (lambda lib: [full(lib, 5, 2)], lambda lib, w: F[lib].embedding_bag(lib.tensor(IDX), w, mode="sum", sparse=True)),
-    "bag, mean, padding": (lambda lib: [full(lib, 5, 2)], lambda lib, w: F[lib].embedding_bag(lib.tensor(IDX), w, sparse=True, padding_idx=1)),
-    "bag, weights": (lambda lib: [full(lib, 5, 2), full(lib, 2, 2)], lambda lib, w, p: F[lib].embedding_bag(lib.tensor(IDX), w, mode="sum", sparse=True, per_sample_weights=p)),
-}  # fmt: skip
+    "gather": (lambda lib: [full(lib, 2, 3)], lambda lib, d: picked(lib, d, 1, [[0, 0], [2, 1]])),
+    "gather of a number": (lambda lib: [full(lib)], lambda lib, d: picked(lib, d, 0, [0, 0])),
+    "gather by a number": (lambda lib: [full(lib, 3)], lambda lib, d: picked(lib, d, 0, 1)),
+    "embedding": (table, looked_up),
+    "embedding, padding": (table, lambda lib, w: looked_up(lib, w, padding_idx=1)),
+    "embedding twice": (table, lambda lib, w: looked_up(lib, w) * looked_up(lib, w, flip=True)),
+    "bag, sum": (table, lambda lib, w: bag(lib, w, "sum")),
+    "bag, mean, padding": (table, lambda lib, w: bag(lib, w, padding_idx=1)),
+    "bag, weights": (
+        lambda lib: [*table(lib), full(lib, 2, 2)],
+        lambda lib, w, p: bag(lib, w, "sum", per_sample_weights=p),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
@@ -269,12 +297,20 @@ def test_second_derivatives_through_a_sparse_gradient() -> None:
 
 
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
-    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
-    ("SGD", {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}), ("SGD", {"lr": 0.1, "weight_decay": 0.1}),
-    ("Adagrad", {"lr": 0.1}), ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.2, "maximize": True}),
-    ("Adagrad", {"weight_decay": 0.1}), ("SparseAdam", {"lr": 0.1}), ("SparseAdam", {"betas": (0.5, 0.6), "maximize": True}),
-    ("Adam", {}), ("AdamW", {}), ("RMSprop", {}),
-]  # fmt: skip
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.2, "maximize": True}),
+    ("Adagrad", {"weight_decay": 0.1}),
+    ("SparseAdam", {"lr": 0.1}),
+    ("SparseAdam", {"betas": (0.5, 0.6), "maximize": True}),
+    ("Adam", {}),
+    ("AdamW", {}),
+    ("RMSprop", {}),
+]
 
 
 @pytest.mark.parametrize(("name", "settings"), OPTIMIZERS)
@@ -308,17 +344,28 @@ REFUSED: list[Callable[[Any], Any]] = [
     lambda lib: lib.sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (3, 3)),
     lambda lib: lib.sparse_coo_tensor([[1, 0]], [1.0, 2.0], (3,), is_coalesced=True, check_invariants=True),
     lambda lib: lib.sparse_coo_tensor([[0, 1]], [1, 2], requires_grad=True),
-    lambda lib: made(lib) + lib.ones(2, 3), lambda lib: lib.ones(3) + made(lib), lambda lib: made(lib) + 1,
-    lambda lib: made(lib).values(), lambda lib: made(lib).indices(), lambda lib: made(lib).detach().copy_(lib.ones(2, 3)),
-    lambda lib: made(lib).to_dense(dtype=lib.float64), lambda lib: lib.ones(2, 3).to_sparse(0),
-    lambda lib: lib.ones(2, 3).to_sparse(5), lambda lib: made(lib).to_sparse(1), lambda lib: made(lib) / lib.ones(2, 3),
+    lambda lib: made(lib) + lib.ones(2, 3),
+    lambda lib: lib.ones(3) + made(lib),
+    lambda lib: made(lib) + 1,
+    lambda lib: made(lib).values(),
+    lambda lib: made(lib).indices(),
+    lambda lib: made(lib).detach().copy_(lib.ones(2, 3)),
+    lambda lib: made(lib).to_dense(dtype=lib.float64),
+    lambda lib: lib.ones(2, 3).to_sparse(0),
+    lambda lib: lib.ones(2, 3).to_sparse(5),
+    lambda lib: made(lib).to_sparse(1),
+    lambda lib: made(lib) / lib.ones(2, 3),
     lambda lib: lib.ones(2, 3).sparse_mask(lib.sparse_coo_tensor([[0]], [1.0], (3,))),
-    lambda lib: lib.sparse.sum(lib.ones(2)), lambda lib: made(lib).detach().numpy(), lambda lib: made(lib).data_ptr(),
-    lambda lib: made(lib).nbytes, lambda lib: F[lib].embedding_bag(lib.tensor(IDX), full(lib, 5, 2), mode="max", sparse=True),
-    lambda lib: F[lib].embedding(lib.tensor(IDX), full(lib, 5, 2), sparse=True, scale_grad_by_freq=True).sum().backward(),
+    lambda lib: lib.sparse.sum(lib.ones(2)),
+    lambda lib: made(lib).detach().numpy(),
+    lambda lib: made(lib).data_ptr(),
+    lambda lib: made(lib).nbytes,
+    lambda lib: bag(lib, *table(lib), "max"),
+    lambda lib: looked_up(lib, *table(lib), scale_grad_by_freq=True).sum().backward(),
     lambda lib: made(lib) + lib.sparse_coo_tensor([[0]], [[1.0, 2.0, 3.0]], (2, 3)),
-    lambda lib: lib.zeros(2, 2, 2).to_sparse().t(), lambda lib: setattr(lib.ones(2), "data", made(lib)),
-]  # fmt: skip
+    lambda lib: lib.zeros(2, 2, 2).to_sparse().t(),
+    lambda lib: setattr(lib.ones(2), "data", made(lib)),
+]
 
 
 @pytest.mark.parametrize("at", range(len(REFUSED)))
@@ -332,11 +379,15 @@ def test_refusal(at: int) -> None:
 
 
 TEXTS: list[Callable[[Any], Any]] = [
-    made, lambda lib: made(lib, True) * 2, lambda lib: made(lib).detach().double(), lambda lib: made(lib).detach().int(),
-    lambda lib: lib.sparse_coo_tensor((2, 3)), lambda lib: lib.sparse_coo_tensor((2, 0, 3), dtype=lib.float64),
+    made,
+    lambda lib: made(lib, True) * 2,
+    lambda lib: made(lib).detach().double(),
+    lambda lib: made(lib).detach().int(),
+    lambda lib: lib.sparse_coo_tensor((2, 3)),
+    lambda lib: lib.sparse_coo_tensor((2, 0, 3), dtype=lib.float64),
     lambda lib: lib.sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (200000, 2)).to_sparse(),
     lambda lib: lib.sparse_coo_tensor(lib.arange(3000).reshape(1, 3000), lib.arange(3000.0)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("at", range(len(TEXTS)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 
 from chainrule.autograd.cuts import last_exit, told
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
@@ -96,7 +95,7 @@ _LEGACY = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": 
 
 
 def _legacy_type(raw: Any) -> str:
-    dtype = OF_NUMPY[raw.dtype] if isinstance(raw, np.ndarray) else raw.dtype
+    dtype = raw.dtype if isinstance(raw, Tensor) else OF_NUMPY[raw.dtype]
     return _LEGACY.get(dtype.name, dtype.title) + ("Type" if dtype.name == "bool" else "Tensor")
 
 

@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from chainrule.core.shape import broadcast_shapes
+
 __all__ = ["SparseArray", "Unsupported", "each", "from_dense", "is_sparse", "nothing", "values_at"]
 
 
@@ -56,12 +58,24 @@ class _Flags:
     writeable = c_contiguous = f_contiguous = False
 
 
+class _Steps(tuple[int, ...]):
+    """The steps of what does not lie in memory: 0 is not among them, and none can be had."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> NoReturn:
+        refuse("stride")
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        refuse("stride")
+
+
 class SparseArray(NDArrayOperatorsMixin):
     """An array of which only some elements are written down."""
 
     __slots__ = ("coalesced", "dtype", "indices", "shape", "values")
 
-    base, flags = None, _Flags()
+    base, flags, strides = None, _Flags(), _Steps()
 
     def __init__(self, indices: Any, values: Any, shape: tuple[int, ...], coalesced: bool | None = None) -> None:
         self.indices, self.values, self.shape = indices, values, tuple(shape)
@@ -135,7 +149,7 @@ class SparseArray(NDArrayOperatorsMixin):
         if any([(at < k) is not (axis < k) for at, axis in enumerate(order)]):
             raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {k}")
         values = self.values.transpose(0, *(1 + axis - k for axis in order[k:]))
-        stays = self.coalesced and (order[:k] == list(range(k)) or self.nnz < 2)
+        stays = self.coalesced and (order[:k] == list(range(k)) or not self.nnz)
         return SparseArray(self.indices[order[:k]], values, tuple(self.shape[a] for a in order), stays)
 
     def swapaxes(self, first: int, second: int) -> SparseArray:
@@ -183,7 +197,7 @@ class SparseArray(NDArrayOperatorsMixin):
         refuse(name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SparseArray, (self.indices, self.values, self.shape, self.coalesced)
+        return _unpickled, (self.indices, self.values, self.shape, self.coalesced)
 
     def __repr__(self) -> str:
         return f"SparseArray(indices={self.indices!r}, values={self.values!r}, shape={self.shape})"
@@ -212,6 +226,11 @@ class SparseArray(NDArrayOperatorsMixin):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = _FUNCTIONS.get(func)
         return known(*args, **kwargs) if known is not None else refuse(func.__name__)
+
+
+def _unpickled(indices: Any, values: Any, shape: tuple[int, ...], coalesced: bool) -> SparseArray:
+    """What pickle kept: the dtypes it makes are objects of their own."""
+    return SparseArray(indices.view(np.dtype(np.int64)), values.view(np.dtype(values.dtype.type)), shape, coalesced)
 
 
 def is_sparse(x: Any) -> bool:
@@ -326,14 +345,14 @@ def merged(a: SparseArray, b: SparseArray) -> SparseArray:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}"
         )
+    want = np.result_type(a.values, b.values)
+    if not a.nnz or not b.nnz:
+        return (a if a.nnz or not b.nnz else b).astype(want)
     if a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same density, but 'self' has {a.sparse_dim} sparse dimensions "
             f"while 'other' has {b.sparse_dim} sparse dimensions"
         )
-    want = np.result_type(a.values, b.values)
-    if not a.nnz or not b.nnz:
-        return (a if a.nnz else b).astype(want)
     if not a.values.flags.c_contiguous or not b.values.flags.c_contiguous:
         return _stacked(a, b, want)
     if a.indices.shape == b.indices.shape and (a.indices == b.indices).all():
@@ -426,7 +445,7 @@ def _facing(x: SparseArray, other: Any) -> Any:
     """What of a number or an array stands where `x` has its elements."""
     if np.size(other) == 1 and np.ndim(other) <= x.ndim:
         return np.reshape(other, ())[()] if isinstance(other, np.ndarray) else other
-    if np.broadcast_shapes(other.shape, x.shape) != x.shape:
+    if broadcast_shapes(other.shape, x.shape) != x.shape:
         raise NotImplementedError(
             f"mul(): a sparse tensor of shape {list(x.shape)} is not stretched to the shape of a dense one, "
             f"{list(other.shape)}"
@@ -435,15 +454,18 @@ def _facing(x: SparseArray, other: Any) -> Any:
 
 
 def intersection(a: SparseArray, b: SparseArray) -> SparseArray:
-    """The product of two sparse arrays: places that both name."""
+    """The product of two sparse arrays: places that both name, or all that one names which is not coalesced."""
+    if a.shape == b.shape and not (a.nnz and b.nnz):
+        return nothing(a.shape, a.sparse_dim, np.empty(0, np.result_type(a.values, b.values)))
     if a.shape != b.shape or a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
             "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse "
             "dimensions, and shape of sparse dimensions"
         )
-    if a.coalesced and not b.coalesced:
+    if not b.coalesced and (a.coalesced or b.nnz <= a.nnz):
         a, b = b, a
-    b = b.coalesce()
+    if not a.coalesced:
+        return a.with_values(a.values * values_at(b, a.indices))
     at, there = lookup(flat_places(b.indices, b.shape), flat_places(a.indices, a.shape))
     return SparseArray(a.indices[:, there], a.values[there] * b.values[at[there]], a.shape, a.coalesced)
 

@@ -59,7 +59,7 @@ def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any)
     """A new array of the shape (and, unless `format` says otherwise, the axis order) of `x`."""
     kind = x.dtype if dtype is None else dtype.numpy
     if x.__class__ is not np.ndarray and is_sparse(x):
-        return sparse_array("fill_", x.shape, fill, kind)
+        return sparse_array("fill_", x.shape, fill, kind, x.sparse_dim)
     where = getattr(x, "home", CPU) if device is None else device
     if format is None or format is preserve_format:
         if x.flags.c_contiguous or x.size == 0:

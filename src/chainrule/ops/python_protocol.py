@@ -271,9 +271,17 @@ def _copied(raw: Any, memo: dict[int, Any]) -> Any:
     return np.ndarray(raw.shape, raw.dtype, whole, memory.address(raw) - memory.address(held), raw.strides)
 
 
+def plainly_typed(array: Any, dtype_name: str = "") -> Any:
+    """An array that was pickled, whose dtype is an object of its own, with NumPy's own dtype, or one of that name."""
+    want = np.dtype(dtype_name or array.dtype.type)
+    return array if array.dtype is want else array.view(want)
+
+
 def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
     """A tensor from what `pickle` kept of it."""
-    t = retyped(made(array.view(np.dtype(dtype_name)) if dtype_name else array), cls)
+    if isinstance(array, np.ndarray):
+        array = plainly_typed(array, dtype_name)
+    t = retyped(made(array), cls)
     t.edge = LEAF if requires_grad else None
     if state:
         t.__dict__.update(state)

@@ -458,12 +458,18 @@ def _any(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) ->
     return np.asarray(raw.coalesce().values.any())
 
 
+def _product(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any) -> Any:
+    op.check(inputs, params)
+    return np.matmul(inputs[0].raw, inputs[1].raw)
+
+
 _FORMULAS = """
-    addmm alias detach linalg_vector_norm linear_batch linear_batch_plain linear_rows linear_rows_plain mm mv permute
-    sum t transpose
+    addmm alias detach linalg_vector_norm linear_batch linear_batch_plain linear_rows linear_rows_plain mm_turned
+    permute sum t transpose
 """.split()
 _FORMS: dict[str, Any] = {
-    "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any, **dict.fromkeys(_FORMULAS, _formula),
+    "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any, "mm": _product, "mv": _product,
+    **dict.fromkeys(_FORMULAS, _formula),
 }  # fmt: skip
 for _name, _form in _FORMS.items():
     REGISTRY[_name].sparse = _form
@@ -476,6 +482,7 @@ def summed(xp: Any, input: Array, *, dim: tuple[int, ...]) -> Array:
 
 
 def _sum_pull(g: Any, input: Any, dim: tuple[int, ...]) -> Any:
+    input = coalesced(input)
     raw = bottom(input)
     k = raw.sparse_dim
     kept = _places(input)[[a for a in range(k) if a not in dim]]
@@ -483,7 +490,7 @@ def _sum_pull(g: Any, input: Any, dim: tuple[int, ...]) -> Any:
     for axis in sorted(a for a in dim if a >= k):
         g = call("unsqueeze", g, dim=1 + axis - k)
     g = call("expand", g, size=tuple(raw.values.shape))
-    return from_parts(_places(input), g, size=raw.shape, coalesced=raw.coalesced)
+    return from_parts(_places(input), g, size=raw.shape, coalesced=True)
 
 
 summed.vjp(input=_sum_pull)
