@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from chainrule.autograd.function import Function
@@ -41,7 +42,7 @@ def batched_function(level: Any, cls: Any, args: tuple[Any, ...]) -> Any:
     if True not in batched:
         return from_below(lambda: cls.apply(*args))
     if not own:
-        return _over_batch(level, cls, flat, spec, values, batched)
+        return _over_batch(level, cls, spec, values, batched)
     given = [a.__dict__.get("given", (v, 0)) if b else (v, None) for a, v, b in zip(flat, values, batched)]
     values, dims = [v for v, _ in given], tree_unflatten([d for _, d in given], spec)
     info = VmapInfo(level.size, level.randomness)
@@ -126,72 +127,103 @@ def _carried(level: Any, value: Any, batch: bool) -> Any:
     return level.wrap(value) if batch else value
 
 
-def _over_batch(level: Any, cls: Any, flat: list[Any], spec: Any, values: list[Any], batched: list[bool]) -> Any:
-    """The Function as one over whole batches, whose forward, backward and jvp run the user's inside a vmap."""
-    size, randomness, make = level.size, level.randomness, type(level)
-    facts: dict[str, Any] = {}
+class _Examples:
+    """The vmap inside: it runs the user's staticmethods on examples, for one call over whole batches."""
 
-    def inside(fn: Any) -> Any:
-        inner = make(size, randomness)
+    def __init__(self, level: Any, cls: Any, spec: Any, values: list[Any], batched: list[bool]) -> None:
+        self.make, self.size, self.randomness = type(level), level.size, level.randomness
+        self.cls, self.spec, self.values, self.batched = cls, spec, values, batched
+        self.out_spec: Any = None
+        self.out_batched: list[bool] = []
+
+    def _run(self, work: Callable[[Any], Any]) -> Any:
+        inner = self.make(self.size, self.randomness)
         with inner.entered():
-            return fn(inner)
+            return work(inner)
 
-    def examples(inner: Any, given: Any, marks: Any) -> list[Any]:
+    def _wrapped(self, inner: Any, given: Any, marks: Any) -> list[Any]:
         return [inner.wrap(t) if b and isinstance(t, Tensor) else t for t, b in zip(given, marks)]
 
-    def spread(inner: Any, t: Any) -> Any:
+    def _spread(self, inner: Any, t: Any) -> Any:
+        """The batch of an example; of what no example has a part in, one for each."""
         if inner.owns(t) or not isinstance(t, Tensor):
             return inner.lower(t)
-        return call("expand", call("unsqueeze", t, dim=0), size=(size, *shape_of(t)))
+        return call("expand", call("unsqueeze", t, dim=0), size=(self.size, *shape_of(t)))
+
+    def forward(self, given: Any) -> tuple[Any, ...]:
+        """The results as batches; notes their structure."""
+
+        def work(inner: Any) -> Any:
+            out = self.cls.forward(*tree_unflatten(self._wrapped(inner, given, self.batched), self.spec))
+            outs, self.out_spec = tree_flatten(out)
+            self.out_batched = [inner.owns(t) for t in outs]
+            return tuple([inner.lower(t) for t in outs])
+
+        found: tuple[Any, ...] = self._run(work)
+        return found
+
+    def setup_context(self, ctx: Any, inputs: Any, output: Any) -> None:
+        """Let the user keep things in a context that knows which are batches."""
+
+        def work(inner: Any) -> None:
+            out = tree_unflatten(self._wrapped(inner, output, self.out_batched), self.out_spec)
+            given = tuple(tree_unflatten(self._wrapped(inner, inputs, self.batched), self.spec))
+            self.cls.setup_context(_Ctx(ctx, inner), given, out)
+
+        self._run(work)
+
+    def backward(self, ctx: Any, gs: Any) -> tuple[Any, ...]:
+        """Cotangents of the inputs, in the inputs' shapes."""
+
+        def work(inner: Any) -> Any:
+            found = _listed(self.cls.backward(_Ctx(ctx, inner), *self._wrapped(inner, gs, self.out_batched)))
+            triples = zip(found, self.values, self.batched)
+            return tuple([None if g is None else _to_input(self._spread(inner, g), v, b) for g, v, b in triples])
+
+        found: tuple[Any, ...] = self._run(work)
+        return found
+
+    def jvp(self, ctx: Any, ts: Any) -> tuple[Any, ...]:
+        """Tangents of the results."""
+
+        def work(inner: Any) -> Any:
+            found = _listed(self.cls.jvp(_Ctx(ctx, inner), *self._wrapped(inner, ts, self.batched)))
+            pairs = zip(found, self.out_batched)
+            return tuple([None if t is None else self._spread(inner, t) if m else t for t, m in pairs])
+
+        found: tuple[Any, ...] = self._run(work)
+        return found
+
+
+def _listed(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _over_batch(level: Any, cls: Any, spec: Any, values: list[Any], batched: list[bool]) -> Any:
+    """The Function as one over whole batches, whose forward, backward and jvp run the user's inside a vmap."""
+    examples = _Examples(level, cls, spec, values, batched)
 
     class Over(Function):
         @staticmethod
         def forward(*given: Any) -> Any:
-            def work(inner: Any) -> Any:
-                out = cls.forward(*tree_unflatten(examples(inner, given, batched), spec))
-                outs, facts["spec"] = tree_flatten(out)
-                facts["batched"] = [inner.owns(t) for t in outs]
-                return tuple([inner.lower(t) for t in outs])
-
-            return inside(work)
+            return examples.forward(given)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            def work(inner: Any) -> None:
-                out = tree_unflatten(examples(inner, output, facts["batched"]), facts["spec"])
-                cls.setup_context(_Ctx(ctx, inner), tuple(tree_unflatten(examples(inner, inputs, batched), spec)), out)
-
-            ctx.__dict__["_facts"] = (list(facts["batched"]), facts["spec"])
-            inside(work)
+            examples.setup_context(ctx, inputs, output)
 
         @staticmethod
         def backward(ctx: Any, *gs: Any) -> Any:
-            marks = ctx.__dict__["_facts"][0]
-
-            def work(inner: Any) -> Any:
-                found = cls.backward(_Ctx(ctx, inner), *examples(inner, gs, marks))
-                listed = found if isinstance(found, tuple) else (found,)
-                return tuple([
-                    None if g is None else _to_input(spread(inner, g), v, b) for g, v, b in zip(listed, values, batched)
-                ])  # fmt: skip
-
-            return inside(work)
+            return examples.backward(ctx, gs)
 
         @staticmethod
         def jvp(ctx: Any, *ts: Any) -> Any:
-            marks = ctx.__dict__["_facts"][0]
-
-            def work(inner: Any) -> Any:
-                found = cls.jvp(_Ctx(ctx, inner), *examples(inner, ts, batched))
-                listed = found if isinstance(found, tuple) else (found,)
-                return tuple([None if t is None else spread(inner, t) if m else t for t, m in zip(listed, marks)])
-
-            return inside(work)
+            return examples.jvp(ctx, ts)
 
     Over.__name__ = Over._backward_cls.__name__ = f"Vmapped{cls.__name__}"
     outs = level.below_call(lambda: Over.apply(*values))
-    wrapped = [level.wrap(t) if b else t for t, b in zip(outs, facts["batched"])]
-    return tree_unflatten(wrapped, facts["spec"])
+    wrapped = [level.wrap(t) if b else t for t, b in zip(outs, examples.out_batched)]
+    return tree_unflatten(wrapped, examples.out_spec)
 
 
 def _to_input(g: Any, value: Any, batch: bool) -> Any:
