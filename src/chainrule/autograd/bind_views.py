@@ -28,7 +28,7 @@ def view_source(op: Op) -> str:
     lines.append(f"if LISTENING or {x}.__class__ not in PLAIN: return door(op, ({x},), {params})")
     args = ", ".join([f"r_{x}", *(p if at < op.keyword_from else f"{p}={p}" for at, p in enumerate(op.params) if at)])
     refused = [f"try: r = forward(xp, {args})", f"except Unsupported: raise Unsupported({op.name!r}) from None"]
-    compute = [f"r_{x} = {x}.raw", *refused]
+    compute = [f"r_{x} = {x}.raw", *refused, f"except Exception: return failed(op, ({x},), {params})"]
     lines += [*compute, *_shared(op, x)] if op.family.shares else _linked(op, x, params, compute)
     return "\n    ".join(lines) + "\n"
 

@@ -62,7 +62,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 _WORDS = {
     "Array": ("Tensor",), "Tensor": ("Tensor",), "DType": ("torch.dtype",), "DType | None": ("torch.dtype",),
-    "Ints": ("tuple of ints", "int", "None"), "None": ("None",), "Number": ("Number",), "Shape": ("tuple of ints",),
+    "Ints": ("tuple of ints",), "None": ("None",), "Number": ("Number",), "Shape": ("tuple of ints",),
     "bool": ("bool",), "float": ("float",), "int": ("int",), "str": ("str",), "tuple[int, ...]": ("tuple of ints",),
 }  # fmt: skip
 # Functions of which PyTorch has several signatures: it then names none of the arguments, but lists what came.
@@ -96,12 +96,20 @@ class Param:
 
 
 # What these names mean wherever they are parameters.
-_TENSORS = "batch1 batch2 index input mask mat mat1 mat2 target tensor tensor1 tensor2 vec vec1 vec2 x1 x2"
+_TENSORS = (
+    "A B anchor batch1 batch2 grid index input input1 input2 input3 log_probs mask mat mat1 mat2 negative positive "
+    "query target targets tau tensor tensor1 tensor2 theta vec vec1 vec2 x1 x2 y"
+)
+_SIZES = "dilation kernel_size normalized_shape output_padding size stride"
 _FLAGS = "inplace keepdim pin_memory requires_grad training unbiased"
 _NAMED = {
     **dict.fromkeys(_TENSORS.split(), ("Tensor",)),
     **dict.fromkeys(_FLAGS.split(), ("bool",)),
-    **dict.fromkeys(("bias", "weight"), ("Tensor", "None")),
+    **dict.fromkeys(("attn_mask", "bias", "pos_weight", "weight"), ("Tensor", "None")),
+    **dict.fromkeys(_SIZES.split(), ("tuple of ints", "int")),
+    "padding": ("tuple of ints", "int", "str"),
+    "pad": ("tuple of ints",),
+    "q": ("Number", "Tensor"),
     "dim": ("int", "tuple of ints", "None"),
     "dtype": ("torch.dtype", "None"),
 }
@@ -188,21 +196,38 @@ def blame_call(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, 
         given = inspect.signature(fn).bind_partial(*args, **kwargs).arguments
     except (TypeError, ValueError):
         return None
+    if "tensors" in given:
+        return _no_tensor(given["tensors"])
     return blame(title, params_of(fn), given, kwargs)
+
+
+def _no_tensor(listed: Any) -> TypeError | None:
+    """The error for a list, or several arguments, of tensors in which one is none."""
+    if len(listed) == 1 and isinstance(listed[0], (tuple, list)):
+        listed = listed[0]
+    at = next((at for at, t in enumerate(listed) if not _is_tensor(t)), None)
+    if at is None:
+        return None
+    return TypeError(f"expected Tensor as element {at} in argument 0, but got {kind_of(listed[at])}")
+
+
+_TRUTHY = frozenset(("full", "get_infos", "return_indices"))  # PyTorch asks these in Python, where 1 is true
 
 
 def flags_of(fn: Any) -> dict[str, int]:
     """The parameters of a function that are declared as bools, and their places."""
-    code = fn.__code__
+    code = inspect.unwrap(fn).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return {n: at for at, n in enumerate(names) if fn.__annotations__.get(n) == "bool"}
+    return {n: at for at, n in enumerate(names) if fn.__annotations__.get(n) == "bool" and n not in _TRUTHY}
 
 
 def check_flags(title: str, fn: Any, flags: dict[str, int], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Refuse a flag that is no bool, before it passes for one."""
     for name, at in flags.items():
         value = args[at] if at < len(args) else kwargs.get(name, True)
-        if value is not True and value is not False and value is not params_of(fn)[at].default:
+        if value is True or value is False or (value is None and name in ("requires_grad", "pin_memory")):
+            continue
+        if value is not params_of(fn)[at].default:
             fault = blame_call(title, fn, args, kwargs)
             if fault is not None:
                 raise fault

@@ -53,6 +53,7 @@ def composite(spelled: str = "fm", name: str | None = None, quick: bool = False)
 
     def decorate(fn: Any) -> Any:
         title = name or fn.__name__.rstrip("_")
+        fn.__qualname__ = title  # what Python calls it where arguments are too many or too few
         flags = flags_of(fn)
         first = min(flags.values(), default=0)  # where the first flag may stand among the arguments
 

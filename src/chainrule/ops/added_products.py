@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.core.blame import kind_of
 from chainrule.core.dtype import NARROW, widened
 from chainrule.core.family import call, common_dtype, contraction, front, sum_to
 from chainrule.core.op import Array, Number
@@ -260,8 +261,14 @@ def _read_added(name: str, args: tuple[Any, ...], beta: Any, alpha: Any, inplace
     numbers = [i for i, x in enumerate(args) if not isinstance(x, Tensor) and isinstance(x, (int, float, complex))]
     if not numbers:
         return args, beta, alpha
-    _deprecated(name + "_" * inplace)
     tensors = tuple([x for i, x in enumerate(args) if i not in numbers])
+    if len(tensors) != 3 or len(numbers) > 2:
+        came = ", ".join([kind_of(x) for x in args])
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({came}), but expected three Tensors, "
+            "and beta and alpha by name"
+        )
+    _deprecated(name + "_" * inplace)
     values = [args[i] for i in numbers]
     # torch.addmm(beta, M, alpha, a, b), torch.addmm(beta, M, a, b) and M.addmm(beta, alpha, a, b), M.addmm(beta, a, b)
     return tensors, values[0], values[1] if len(values) > 1 else alpha

@@ -110,6 +110,7 @@ def convolution(
     groups: int,
 ) -> Array:
     """Cross-correlation of `input` with `weight`, or its transpose."""
+    output_padding = tuple(output_padding)
     _check(input, weight, bias, transposed)
     shape = _out_shape(xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     if transposed:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.cuts import EXITS, cut_of, returns
+from chainrule.autograd.door import ANSWERERS
 from chainrule.autograd.versions import InferenceStore
 from chainrule.backends import meta
 from chainrule.backends.cpu.memory import uninitialised
@@ -66,9 +67,12 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
     @wraps(fn)
     def public(*args: Any, **kwargs: Any) -> Any:
         if LISTENING or (args and args[0].__class__ not in CALM and args[0].__class__ not in PLAIN):
-            done, result = override(func[0], args[:1], args, kwargs, here())
+            state = here()
+            done, result = override(func[0], args[:1], args, kwargs, state)
             if done:
                 return result
+            if state.dispatch and title not in _OF_DATA and not (args and isinstance(args[0], Tensor)):
+                return ANSWERERS[1](title, args, kwargs)
         if kwargs.get("out") is not None:
             _check_out(title, **kwargs)
         if flags and kwargs:
@@ -85,6 +89,9 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
     public.__name__ = public.__qualname__ = title
     public.public, public.func = public, func  # type: ignore[attr-defined]
     return public
+
+
+_OF_DATA = frozenset(("as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "scalar_tensor", "tensor"))
 
 
 def _check_out(

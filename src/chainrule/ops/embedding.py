@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any
 
@@ -43,6 +44,7 @@ def embedding_op(
     sparse: bool = False,
 ) -> Array:  # fmt: skip
     """The rows of `weight` that `indices` names; the row `padding_idx` gets no gradient."""
+    operator.index(padding_idx)
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (np.int32, np.int64):
@@ -141,6 +143,9 @@ def _embedding(
     """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
     padding = -1 if padding_idx is None else _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
+        embedding_op.public(
+            weight.detach(), input, padding, scale_grad_by_freq, sparse
+        )  # refuses before anything changes
         embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return embedding_op.public(weight, input, padding, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
 

@@ -74,8 +74,10 @@ def _arange_ends(args: tuple[Any, ...], start: Any, end: Any, step: Any) -> tupl
     if len(args) == 1 and end is None:
         end = args[0]
     elif args:
+        if len(args) > 3:
+            raise TypeError(f"arange() takes from 1 to 3 positional arguments but {len(args)} were given")
         given = [start, end, step]
-        for at, value in enumerate(args[:3]):
+        for at, value in enumerate(args):
             if given[at] is not None:
                 raise TypeError("arange() got multiple values for an argument")
             given[at] = value

@@ -39,7 +39,8 @@ from chainrule.ops.writing import into
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "dist", "evenly", "fold", "logsumexp",
-    "max", "max_along", "mean", "min", "min_along", "nanmean", "nansum", "need_elements", "prod", "sum", "sum_to_size", "vector_norm",
+    "max", "max_along", "mean", "min", "min_along", "nanmean", "nansum", "need_elements", "prod", "sum", "sum_to_size",
+    "vector_norm",
 ]  # fmt: skip
 
 PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -142,10 +143,11 @@ def nanmean(
     *,
     dtype: DType | None = None,
     out: Any = None,
-    **aliased: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Mean of what is not NaN."""
-    dim, keepdim = aliased.pop("axis", dim), aliased.pop("keepdims", keepdim)
+    dim, keepdim = (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
     if input.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.title}"

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.dtype import OF_NUMPY, widened
 from chainrule.core.family import call, general, reduction
-from chainrule.core.op import Array
+from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
@@ -77,7 +77,7 @@ def _spread_dtype(input: Any) -> Any:
 @reduction(
     name="var", spelled="", holomorphic=False, check=_check_spread("var"), samples=samples(real, one, **_spread_grid)
 )
-def var_op(xp: Any, input: Array, *, dim: Any, correction: Any, keepdim: bool) -> Array:
+def var_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdim: bool) -> Array:
     """Mean square deviation from the mean, over n - correction."""
     return restore_dtype(_moments("var", input, dim, correction, keepdim)[0], _spread_dtype(input))
 
@@ -98,7 +98,7 @@ var_op.vjp(input=lambda g, input, dim, correction: var_pull(g, input, dim, corre
 @reduction(
     name="std", spelled="", holomorphic=False, check=_check_spread("std"), samples=samples(real, one, **_spread_grid)
 )
-def std_op(xp: Any, input: Array, *, dim: Any, correction: Any, keepdim: bool) -> Array:
+def std_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdim: bool) -> Array:
     """Square root of the variance."""
     return restore_dtype(xp.sqrt(_moments("std", input, dim, correction, keepdim)[0]), _spread_dtype(input))
 
@@ -115,7 +115,7 @@ std_op.vjp(input=lambda g, input, out, dim, correction: var_pull(_root(g, out), 
     name="var_mean", outs=("var", "mean"), differentiable=(0, 1), spelled="", holomorphic=False,
     check=_check_spread("var_mean"), samples=samples(real, one, **_spread_grid),
 )  # fmt: skip
-def var_mean_op(xp: Any, input: Array, *, dim: Any, correction: Any, keepdim: bool) -> Array:
+def var_mean_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdim: bool) -> Array:
     """Variance and mean."""
     spread, middle = _moments("var_mean", input, dim, correction, keepdim)
     return restore_dtype(spread, _spread_dtype(input)), restore_dtype(middle, input.dtype)
@@ -125,7 +125,7 @@ def var_mean_op(xp: Any, input: Array, *, dim: Any, correction: Any, keepdim: bo
     name="std_mean", outs=("std", "mean"), differentiable=(0, 1), spelled="", holomorphic=False,
     check=_check_spread("std_mean"), samples=samples(real, one, **_spread_grid),
 )  # fmt: skip
-def std_mean_op(xp: Any, input: Array, *, dim: Any, correction: Any, keepdim: bool) -> Array:
+def std_mean_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdim: bool) -> Array:
     """Standard deviation and mean."""
     spread, middle = _moments("std_mean", input, dim, correction, keepdim)
     return restore_dtype(xp.sqrt(spread), _spread_dtype(input)), restore_dtype(middle, input.dtype)
