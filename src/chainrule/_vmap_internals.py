@@ -1,4 +1,4 @@
-"""PyTorch's `torch._vmap_internals`: the vmap under `autograd.grad(is_grads_batched=True)`, in which nothing is drawn."""
+"""PyTorch's `torch._vmap_internals`: the vmap under `autograd.grad(is_grads_batched=True)`; nothing is drawn there."""
 
 from __future__ import annotations
 

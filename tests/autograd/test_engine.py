@@ -199,7 +199,8 @@ def test_cotangents_of_inputs_without_history_go_nowhere() -> None:
 
     for made in (
         lambda: ch.cat([bare, x]), lambda: ch.stack([bare, x, bare]), lambda: bare * x, lambda: Product.apply(bare, x),
-        lambda: written(x), lambda: ch.where(x > 1, bare, x), lambda: ch.lerp(bare, x, bare), lambda: ch.addcmul(bare, x, bare),
+        lambda: written(x), lambda: ch.where(x > 1, bare, x), lambda: ch.lerp(bare, x, bare),
+        lambda: ch.addcmul(bare, x, bare),
         lambda: ch.einsum("i,i->i", bare, x), lambda: bare.index_put((ch.tensor([0]),), x[:1]),
     ):  # fmt: skip
         for create_graph in (False, True):

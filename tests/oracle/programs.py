@@ -190,6 +190,7 @@ class Leeway:
     """What two runs may differ in."""
 
     computed: set[str]  # variables that hold gradients: which nodes a backward pass records is the rule's own affair
+    derived: set[str]  # those, and what was made of them: how it lies in memory is too
     lenient: bool  # PyTorch kept copies of what it saved, so nothing of it went stale; ours may have
     tol: float
     second: bool = False  # a second derivative was taken: what passes inner values on the way is the rules' own affair
@@ -198,7 +199,8 @@ class Leeway:
 def first_difference(
     steps: list[Step], theirs: list[Seen], mine: list[Seen], lenient: bool = False
 ) -> Difference | None:
-    leeway = Leeway(gradients(steps), lenient, tolerance(steps))
+    computed = gradients(steps)
+    leeway = Leeway(computed, made_of(computed, steps), lenient, tolerance(steps))
     for at, (a, b) in enumerate(zip(theirs, mine)):
         leeway.second = leeway.second or "create_graph" in steps[at].text
         if lenient and b.error is not None and issubclass(b.error[0], StaleError):
@@ -209,11 +211,22 @@ def first_difference(
         found = found or compare_facts(a.facts, b.facts, leeway)
         if found is not None and (found[0], kind_of(found[1], steps[: at + 1])) in ACCEPTED:
             return None
-        if found is not None and found[0] == "silent" and "second time" in found[1]:
-            return None  # its rule keeps a tensor that ours does not need
+        if found is not None and internal(found, steps[at]):
+            return None
         if found is not None:
             return Difference(at, *found)
     return None
+
+
+def internal(found: tuple[str, str], step: Step) -> bool:
+    """Is the difference one between the rules of the two, that a program should not count on?"""
+    what, detail = found
+    if what == "silent":  # its rule keeps a tensor that ours does not need; its transform returns a view
+        return "second time" in detail or "of a function that returns multiple views" in detail
+    constant = "does not require grad" in detail  # a derivative that is constant has no history in ours
+    return (what == "raises" and constant and step.kind == "passes") or (
+        what == "message" and "is_grads_batched" in step.text
+    )
 
 
 def kind_of(detail: str, steps: list[Step]) -> str:
@@ -234,11 +247,16 @@ def tolerance(steps: list[Step]) -> float:
 
 # (what, kind of step) that stays: the program is followed no further.
 ACCEPTED = {
-    *(("stride", kind) for kind in ("binary", "mixed", "several", "compare", "power")),  # NumPy's order where shapes differ
-    *((what, "into_out") for what in ("message", "shape")),  # which of two refusals comes first, and after how much of the work
+    *(
+        ("stride", kind) for kind in ("binary", "mixed", "several", "compare", "power")
+    ),  # NumPy's order where shapes differ
+    *(
+        (what, "into_out") for what in ("message", "shape")
+    ),  # which of two refusals comes first, and after how much of the work
     ("is_view", "several"),  # `to` gives the tensor itself, and a gradient may be a view or not
     ("is_view", "matmul"),  # which of several products it is, and how they are folded
 }
+SAME_NODE = [{"torch::autograd::Identity", "ViewBackward"}]  # of the primal of a dual number
 COPIES = {"ViewBackward", "CloneBackward", "TransposeBackward"}  # how a product of many axes is laid out
 
 
@@ -261,6 +279,18 @@ def compare_errors(theirs: Any, ours: Any) -> tuple[str, str] | None:
     return None
 
 
+def made_of(names: set[str], steps: list[Step]) -> set[str]:
+    """These variables, and those made of them."""
+    found = set(names)
+    for line in (line for s in steps for line in s.text.split("\n")):
+        left, _, right = line.partition(" = ")
+        if right and found & set(re.findall(r"\b[vg]\d+\b", right)):
+            found |= set(re.findall(r"^\s*([vg]\d+)\b(?!\[)", left)) | set(
+                re.findall(r"\b[vg]\d+\b", left) if ", " in left else ()
+            )
+    return found
+
+
 def gradients(steps: list[Step]) -> set[str]:
     """The variables that hold gradients: which nodes a backward pass records is the rule's own affair."""
     kinds = ("take_grad", "use_grad", "finale", "passes", "transformed", "dual")
@@ -276,17 +306,18 @@ def compare_facts(theirs: Any, ours: Any, leeway: Leeway) -> tuple[str, str] | N
             if leeway.lenient:
                 continue
             return "absent", name
-        found = compare_one(theirs[name], ours[name], name in leeway.computed, leeway)
+        found = compare_one(theirs[name], ours[name], name, leeway)
         if found is not None:
             return found[0], f"{name}: {found[1]}"
     return None
 
 
-def compare_one(theirs: Any, ours: Any, computed: bool, leeway: Leeway) -> tuple[str, str] | None:
+def compare_one(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str, str] | None:
+    computed = name in leeway.computed
     if isinstance(theirs, list):
         if not isinstance(ours, list) or len(ours) != len(theirs):
             return "structure", f"{ours} not {theirs}"
-        pairs = (compare_one(a, b, computed, leeway) for a, b in zip(theirs, ours))
+        pairs = (compare_one(a, b, name, leeway) for a, b in zip(theirs, ours))
         return next((p for p in pairs if p is not None), None)
     if computed and theirs == "NoneType" and isinstance(ours, dict) and not np.any(ours["value"]):
         return None  # no gradient, or zeros
@@ -298,21 +329,25 @@ def compare_one(theirs: Any, ours: Any, computed: bool, leeway: Leeway) -> tuple
         return None if not np.any(theirs["value"]) else ("structure", "no gradient, not " + str(theirs["value"]))
     if not isinstance(ours, dict):
         return "structure", f"{ours} not a tensor"
-    return compare_tensors(theirs, ours, computed, leeway)
+    return compare_tensors(theirs, ours, name, leeway)
 
 
-OF_GRADIENTS = ("grad_fn", "is_leaf", "requires_grad", "is_view", "stride")  # the rule's own affair
+OF_GRADIENTS = ("grad_fn", "is_leaf", "requires_grad")  # the rule's own affair
+OF_MEMORY = ("is_view", "stride", "version")
 
 
-def compare_tensors(theirs: Any, ours: Any, computed: bool, leeway: Leeway) -> tuple[str, str] | None:
+def compare_tensors(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str, str] | None:
+    computed = name in leeway.computed
     for key, value in theirs.items():
         if key in ("value", "grad"):
             if key == "grad" and leeway.second and theirs["retains"]:
                 continue
             if not close(value, ours[key], computed or key == "grad", leeway.tol):
                 return key, f"{ours[key]!r}\n  not {value!r}"
-        elif value != ours[key] and not (key == "grad_fn" and {value, ours[key]} <= COPIES):
-            if not (computed and key in OF_GRADIENTS):
+        elif value != ours[key] and not (
+            key == "grad_fn" and ({value, ours[key]} <= COPIES or {value, ours[key]} in SAME_NODE)
+        ):
+            if not (computed and key in OF_GRADIENTS) and not (name in leeway.derived and key in OF_MEMORY):
                 return key, f"{ours[key]!r} not {value!r}"
     return None
 

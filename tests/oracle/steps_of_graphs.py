@@ -34,7 +34,9 @@ def cut(w: Writer) -> str | None:
     forms = [
         f"{w.new()} = {x}.detach()",
         f"{w.new()} = {x}.clone()",
-        f"{w.new()} = {x}.data" if w.t(x).is_leaf else f"{w.new()} = {x}.data.clone()",  # a change there is never noticed
+        f"{w.new()} = {x}.data"
+        if w.t(x).is_leaf
+        else f"{w.new()} = {x}.data.clone()",  # a change there is never noticed
         f"{w.new()} = {x}.detach().requires_grad_()",
         f"{w.new()} = {x}.detach().clone().requires_grad_()",
         f"{x}.requires_grad_()",

@@ -248,7 +248,6 @@ def more_views(w: Writer) -> str | None:
         ".detach().view(-1)",
         ".view_as(" + x + ")",
         ".squeeze(())",
-       
         ".mT",
         ".adjoint()",
         ".T",

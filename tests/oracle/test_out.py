@@ -17,7 +17,8 @@ from tests.oracle.programs import first_sentence  # noqa: E402
 CALLS = """
 add(x, x) exp(x) sum(x,0) mean(x,0) prod(x,0) cumsum(x,0) cumprod(x,0) amax(x,0) logcumsumexp(x,0) clamp(x,-1,1)
 index_select(x,0,k) gather(x,0,k[None]) take(x,k) masked_select(x,x>0) tril(x) triu(x) mm(x,x) mv(x,x[0]) dot(x[0],x[0])
-bmm(x[None],x[None]) matmul(x,x[0]) matmul(x,x) softmax(x,0) log_softmax(x,0) scatter_add(x,0,k[None],x) index_add(x,0,k,x[:1])
+bmm(x[None],x[None]) matmul(x,x[0]) matmul(x,x) softmax(x,0) log_softmax(x,0) scatter_add(x,0,k[None],x)
+index_add(x,0,k,x[:1])
 index_copy(x,0,k,x[:1]) where(x>0,x,x) pow(x,2) lerp(x,x,x) addmm(x,x,x) renorm(x,2,0,1.) nan_to_num(x) round(x) sign(x)
 abs(x) cat([x,x]) maximum(x,x) div(x,x) gt(x,1) argmax(x,0) outer(x[0],x[0]) kron(x,x)
 """.split()

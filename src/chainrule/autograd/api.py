@@ -20,7 +20,7 @@ from chainrule.core.family import call
 from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, WRAPPERS, Port, Tensor, fresh
 from chainrule.errors import DetachedError, UnusedError
 
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
@@ -88,7 +88,7 @@ def _chosen(inputs: Any, name: str) -> list[Any]:
 
 def backward_of_scalar(t: Tensor, keep: bool) -> bool:
     """The common case of `backward`, straight to the engine; False if this is not it."""
-    if LISTENING or t.__class__ is not Tensor:
+    if LISTENING or WRAPPERS or t.__class__ is not Tensor:
         return False
     if t.viewed is not None:
         refresh(t)
@@ -209,7 +209,8 @@ def _go(
 ) -> bool:
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
     foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
-    tensors = create_graph or bool(here().stack) or foreign
+    state = here()
+    tensors = create_graph or foreign or bool(state.stack or state.dispatch or WRAPPERS)
     edges = [e for e, _, _ in starts]
     freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
     if tensors:

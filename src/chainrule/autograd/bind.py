@@ -55,10 +55,9 @@ _COMMON: dict[str, Any] = {
     "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
     "here": here, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "failed": failed, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray,
-    "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here, "Unsupported": Unsupported,
-    "LISTS": frozenset((list, tuple)), "Size": Size,
-    "listed": listed, "replain": replain, "with_aliases": with_aliases, "with_early": with_early, "xp": cpu,
-    "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
+    "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
+    "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
+    "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
 }  # fmt: skip
 
 

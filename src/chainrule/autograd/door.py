@@ -6,6 +6,7 @@ eagerly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NoReturn
 
@@ -27,10 +28,11 @@ from chainrule.core.function_protocol import overridden
 from chainrule.core.notices import warn_once
 from chainrule.core.op import Castable, Op
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
+from chainrule.core.tensor import FOREIGN, PLAIN, WRAPPERS, Tensor, fresh
 
 __all__ = [
-    "NUMBERS", "Inplace", "apply", "door", "failed", "has_overlap", "operator_door", "refuse_overlap", "with_aliases",
+    "ANSWERERS", "NUMBERS", "Inplace", "apply", "door", "failed", "has_overlap", "operator_door", "refuse_overlap",
+    "set_answerer", "with_aliases",
     "with_early",
 ]  # fmt: skip
 
@@ -116,13 +118,23 @@ def _operand(x: Any) -> bool:
 
 
 def apply(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Ask the innermost interpreter; eager when nobody listens."""
-    stack = here().stack
-    if stack:
-        return stack[-1].process(op, inputs, params)
+    """Ask the innermost interpreter, then whoever answers ops; eager when nobody listens."""
+    state = here()
+    if state.stack:
+        return state.stack[-1].process(op, inputs, params)
     if FOREIGN and any(t.__class__ in FOREIGN for t in inputs):
         inputs = tuple(map(_settled, inputs))
+    if state.dispatch or (WRAPPERS and any([t.__class__ in WRAPPERS for t in inputs])):
+        return ANSWERERS[0](op, inputs, params)
     return op.eager(inputs, params) if op.__class__ is Inplace else eager(op, inputs, params)
+
+
+ANSWERERS: list[Callable[..., Any]] = []  # of ops, of functions that make tensors, of `item`; see autograd.dispatch
+
+
+def set_answerer(*answerers: Callable[..., Any]) -> None:
+    """Called once by the module that asks modes and subclasses."""
+    ANSWERERS[:] = answerers
 
 
 def _settled(t: Any) -> Any:
@@ -147,7 +159,9 @@ def check_inputs(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         _refuse(op, name, inputs, params)
     if op.numbers and op.name not in _OF_NUMBERS and not any(x is not None and not _is_number(x) for x in inputs):
         got = ", ".join([kind_of(x) for x in inputs if x is not None])
-        raise TypeError(f"{op.name}() received an invalid combination of arguments - got ({got}), but one must be a Tensor")
+        raise TypeError(
+            f"{op.name}() received an invalid combination of arguments - got ({got}), but one must be a Tensor"
+        )
 
 
 _OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # these take two numbers, and make tensors of them

@@ -193,6 +193,7 @@ def recorded(
     store = None
     if cls.layout.outs:
         kept = [outs[i] for i in cls.layout.kept] if op.outs != "many" else outs
+        raws = raws if not getattr(level, "answers", False) else level.kept(outs)
         store = kept[0].store = kept[0].store or Store()
         for t in kept[1:]:
             t.store = store  # one store speaks for all outputs that a node keeps
@@ -205,7 +206,7 @@ def recorded(
     if node.outputs > 1:
         carriers = outs if op.outs == "many" else [outs[i] for i in op.differentiable]
         node.__dict__["metas"] = [(tuple(t.shape), t.dtype) for t in carriers]
-    if level is not None:
+    if level is not None and not getattr(level, "answers", False):
         node.__dict__["level"] = level
     keep(node, cls.layout.outs_at())
     return node

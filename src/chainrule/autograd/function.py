@@ -35,7 +35,7 @@ from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
-from chainrule.autograd.versions import store_of, version_of
+from chainrule.autograd.versions import store_of, touch, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import SparseArray
@@ -581,6 +581,7 @@ def _marked(dirty: tuple[Any, ...], given: tuple[Any, ...], inputs: set[int]) ->
                 "is no need to pass it to mark_dirty().",
                 stacklevel=5,
             )
+        touch(t, "mark_dirty")
     return {id(t) for t in dirty}
 
 

@@ -138,7 +138,9 @@ def run_after(node: Node, g: Any, gs: Any) -> Any:
     were_bare, count = _is_bare(node, g), len(gs)
     results = tuple(wrapped(p) for p in gs) + (None,) * node.absent
     results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[:count]
-    results = tuple([None if e is None else t for e, t in zip(node.edges, results)])  # a hook may fill what goes nowhere
+    results = tuple(
+        [None if e is None else t for e, t in zip(node.edges, results)]
+    )  # a hook may fill what goes nowhere
     return tuple(None if t is None else resolved(t.raw) for t in results) if were_bare else results
 
 

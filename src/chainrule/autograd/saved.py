@@ -289,7 +289,10 @@ def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any =
 def rewrap(node: Any, raw: Any, index: int | None, store: Store | None = None) -> Tensor:
     """An output of `node` as a tensor again; `index` None for one that carries no gradient."""
     level = node.__dict__.get("level") if not isinstance(raw, np.ndarray) else None
-    t = fresh(raw) if level is None else level.wrap(raw)
+    if level is None:
+        t = raw.detach() if isinstance(raw, Tensor) else fresh(raw)  # a tensor: what a subclass answered
+    else:
+        t = level.wrap(raw)
     t.store = store
     if index is not None:
         t.edge = Port(node, index) if node.outputs > 1 else node

@@ -120,10 +120,10 @@ class _Tagged(dict[np.dtype[Any], np.dtype[Any]]):
 _tagged = _Tagged()
 
 
-def strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> MetaArray:
-    """An array with the given strides, in bytes."""
+def strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int = 0) -> MetaArray:
+    """An array with the given strides and so far from the beginning, in bytes."""
     dtype = _tagged[np.dtype(dtype)]
-    made: MetaArray = np.ndarray.__new__(MetaArray, shape, dtype, _reserved(), 0, strides)
+    made: MetaArray = np.ndarray.__new__(MetaArray, shape, dtype, _reserved(), offset, strides)
     return made
 
 

@@ -21,6 +21,7 @@ class Ambient:
 
     __slots__ = (
         "anomaly",  # None, or the check_nan flag of detect_anomaly
+        "dispatch",  # stack of TorchDispatchMode objects, innermost last
         "dual",  # depth of forward-mode levels opened with dual_level; -1 when none
         "forward_grad",  # may forward mode record tangents?
         "functions_off",  # 0 normal, 1 subclasses' __torch_function__ are ignored, 2 modes are too
@@ -32,6 +33,7 @@ class Ambient:
     )
 
     anomaly: bool | None
+    dispatch: tuple[Any, ...]
     dual: int
     forward_grad: bool
     functions_off: int
@@ -45,13 +47,14 @@ class Ambient:
         """A copy with some fields changed; one of the two common records if it equals it."""
         copy = _new(Ambient)
         copy.anomaly, copy.dual, copy.forward_grad = self.anomaly, self.dual, self.forward_grad
+        copy.dispatch = self.dispatch
         copy.functions_off, copy.grad, copy.hooks = self.functions_off, self.grad, self.hooks
         copy.inference, copy.modes, copy.stack = self.inference, self.modes, self.stack
         for name, value in changes.items():
             setattr(copy, name, value)
         if copy.stack or copy.hooks or copy.modes or copy.dual >= 0 or copy.anomaly is not None:
             return copy
-        if copy.inference or copy.functions_off or not copy.forward_grad:
+        if copy.inference or copy.functions_off or copy.dispatch or not copy.forward_grad:
             return copy
         return DEFAULT if copy.grad else NO_GRAD
 
@@ -63,6 +66,7 @@ def _plain(grad: bool) -> Ambient:
     record = _new(Ambient)
     record.anomaly, record.dual, record.forward_grad, record.functions_off = None, -1, True, 0
     record.grad, record.hooks, record.inference, record.modes, record.stack = grad, (), False, (), ()
+    record.dispatch = ()
     return record
 
 

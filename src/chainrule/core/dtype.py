@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 import numpy as np
 
@@ -30,18 +30,21 @@ Kind = Literal["dim", "zero", "scalar"]
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
-class _Late:
+Fact = TypeVar("Fact")
+
+
+class _Late(Generic[Fact]):
     """An attribute that an instance gets on first use, if at all. It gives way to the instance's own, so that reading
     it costs what any attribute does; beside a `__getattr__` every attribute would cost three times that."""
 
-    def __init__(self, make: Callable[[Any], Any]) -> None:
+    def __init__(self, make: Callable[[Any], Fact]) -> None:
         self.make = make
 
-    def __get__(self, owner: Any, kind: type) -> Any:
-        return self if owner is None else self.make(owner)
+    def __get__(self, owner: Any, kind: type) -> Fact:
+        return self if owner is None else self.make(owner)  # type: ignore[return-value]  # of the class: itself
 
 
-def _array_type(d: Any) -> Any:
+def _array_type(d: Any) -> np.dtype[Any]:
     if d.name in _PACKAGED:
         return _load(d)
     raise NotImplementedError(f"{d!r} is only a name here: NumPy has no array type for it")
@@ -66,7 +69,7 @@ class dtype:
     itemsize: int
     is_floating_point: bool
     is_complex: bool
-    is_signed = _Late(_signedness)
+    is_signed: _Late[bool] = _Late(_signedness)
     abbr: str  # "f32"
     title: str  # "Float", the spelling of error messages
 
@@ -89,6 +92,12 @@ class dtype:
 
     def __deepcopy__(self, memo: object) -> dtype:
         return self
+
+    @property
+    def tensor_type(self) -> str:
+        """What the C++ half of PyTorch calls a tensor of it: `torch.FloatTensor`, or `CPUBoolType`."""
+        legacy = self in (uint8, int8, int16, int32, int64, float16, float32, float64)
+        return f"torch.{self.title}Tensor" if legacy else f"CPU{self.title}Type"
 
     def to_complex(self) -> dtype:
         """The complex type whose parts hold this floating type; a complex type is its own."""

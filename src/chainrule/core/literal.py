@@ -241,16 +241,21 @@ def _number_like(data: Any, found: list[DType]) -> Any:
 
 def cast_number(value: Any, dtype: DType) -> Any:
     """A Python number as a 0-d array, refused if it does not fit."""
-    if isinstance(value, complex) and not dtype.is_complex:
-        if value.imag:
-            raise RuntimeError(_OVERFLOW.format(_C_NAMES.get(dtype.name, dtype.name)))
+    name = _C_NAMES.get(dtype.name, dtype.name)
+    if isinstance(value, complex) and dtype.category not in (dtypes.BOOL, dtypes.COMPLEX):
+        if value.imag:  # to 16 bits it goes by way of a double
+            raise RuntimeError(_OVERFLOW.format("double" if dtype.itemsize == 2 and dtype.category == 2 else name))
         value = value.real
-    if dtype.category == 1 and not isinstance(value, int):
-        value = int(value)
     try:
+        if dtype.category == dtypes.INT and not isinstance(value, int):
+            value = int(value)
         return _filled(value, dtype)
-    except RuntimeError:
-        raise RuntimeError(_OVERFLOW.format(_C_NAMES.get(dtype.name, dtype.name))) from None
+    except (RuntimeError, OverflowError):
+        raise RuntimeError(_OVERFLOW.format(name)) from None
+    except ValueError as error:
+        if "NaN" not in str(error):
+            raise
+        raise RuntimeError(_OVERFLOW.format(name)) from None
 
 
 _OVERFLOW = "value cannot be converted to type {} without overflow"

@@ -94,7 +94,7 @@ class Op:
         "differentiable",  # positions of the outputs that carry gradients
         "doc",
         "early",  # the number that a deprecated form of the call takes second: `add(x, 2, y)`; or ""
-        "exact",  # the message when out= has not the result's very dtype, or a function of inputs and out that gives it; or None
+        "exact",  # the message when out= has not the result's very dtype, or a function that gives it; or None
         "family",
         "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say
         "fn",  # the function a declaration returns

@@ -7,7 +7,7 @@ Functions that take a user's dim say so and wrap negatives; all others expect di
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, NoReturn, SupportsIndex, overload
 
@@ -17,8 +17,8 @@ __all__ = [
     "Shape", "Size", "broadcast_shapes", "channels_last_strides", "common_shape", "compute_view_strides",
     "contiguous_strides", "dense_strides", "expand_shape", "infer_size", "is_contiguous", "is_expandable_to",
     "is_non_overlapping_and_dense", "make_size", "memory_order", "met_strides", "narrow_start", "normalize_dim",
-    "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices", "slice_length",
-    "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
+    "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices",
+    "slice_length", "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -220,13 +220,13 @@ def sum_to_size_axes(shape: Shape, target: Shape) -> Shape:
 
 
 def expand_shape(
-    shape: Shape, strides: Shape, target: Sequence[int], type_name: str = "torch.Tensor"
+    shape: Shape, strides: Shape, target: Sequence[int], type_name: Callable[[], str] = lambda: "torch.Tensor"
 ) -> tuple[Shape, Shape]:
     """Shape and strides of `expand(target)`; -1 keeps a size, stretched dimensions get stride 0."""
     lead = len(target) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_name}{{{_listed(shape)}}}, size={_listed(target)}): the number of sizes provided "
+            f"expand({type_name()}{{{_listed(shape)}}}, size={_listed(target)}): the number of sizes provided "
             f"({len(target)}) must be greater or equal to the number of dimensions in the tensor "
             f"({len(shape)})"
         )

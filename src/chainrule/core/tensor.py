@@ -35,6 +35,7 @@ __all__ = [
     "Tensor",
     "TensorBase",
     "View",
+    "WRAPPERS",
     "fresh",
 ]
 
@@ -174,6 +175,7 @@ class Tensor(TensorBase):
 
 PLAIN: set[type[Tensor]] = {Tensor}  # classes whose instances the fast path may take as they are
 FOREIGN: set[Any] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
+WRAPPERS: set[Any] = set()  # classes met so far that answer ops themselves: `__torch_dispatch__`
 _new = object.__new__
 
 

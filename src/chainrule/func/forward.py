@@ -62,7 +62,7 @@ def jvp_of(
 
 def _apart(value: Tensor, primals: list[Any]) -> Tensor:
     """An output; where it is an input itself, another tensor over its memory."""
-    return call("alias", value) if any([value is x for x in primals]) else value  # type: ignore[no-any-return]
+    return call("alias", value) if any([value is x for x in primals]) else value
 
 
 def _not_a_tuple(name: str) -> str:

@@ -301,8 +301,8 @@ class Vmap(_Entered):
         """A random op: refused, one draw per example, or one for all."""
         if self.randomness == "never":
             raise RuntimeError(
-                "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
-                "outside of vmap as a workaround"
+                "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+                "operations outside of vmap as a workaround"
             )
         if self.randomness == "error":
             raise RuntimeError(

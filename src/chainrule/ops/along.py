@@ -22,8 +22,8 @@ from chainrule.core.shape import channels_last_strides, is_contiguous, normalize
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "axes_of", "castable", "count", "kept", "lined_up", "packed", "packed_or_last", "picked", "placed", "rank_of", "refuse_batch", "restore_dtype", "restored",
-    "SAME_OUT", "sum_dtype", "unfolded",
+    "axes_of", "castable", "count", "kept", "lined_up", "packed", "packed_or_last", "picked", "placed", "rank_of",
+    "refuse_batch", "restore_dtype", "restored", "SAME_OUT", "sum_dtype", "unfolded",
 ]  # fmt: skip
 
 # What ops say that never cast into out=.
@@ -123,7 +123,8 @@ def sum_dtype(input: Any, dtype: DType | None) -> np.dtype[Any]:
     """The dtype of a sum or product."""
     if dtype is not None:
         return dtype.numpy
-    return INT64 if input.dtype.kind in "biu" else input.dtype
+    own: np.dtype[Any] = input.dtype
+    return INT64 if own.kind in "biu" else own
 
 
 def restore_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

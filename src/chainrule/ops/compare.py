@@ -514,7 +514,8 @@ def is_floating_point(input: Tensor) -> bool:
 @composite(spelled="fm")
 def is_signed(input: Tensor) -> bool:
     """Whether its dtype can hold negative numbers."""
-    return input.dtype.is_signed
+    signed: bool = input.dtype.is_signed
+    return signed
 
 
 def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:

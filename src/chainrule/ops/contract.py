@@ -158,7 +158,7 @@ def _turned_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
     samples=samples(real, [((3, 3), (3, 3))], left=[False, True], right=[False, True]),
 )  # fmt: skip
 def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Array:
-    """Product of two matrices, each of which may be turned first: what `mm`'s own gradients are made of, without views."""
+    """Product of two matrices, each of which may be turned first: what `mm`'s gradients are made of, without views."""
     return product(_turned(input, left), _turned(mat2, right))
 
 

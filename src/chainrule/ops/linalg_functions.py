@@ -156,9 +156,8 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Tensor:
             raise RuntimeError(
                 f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {each.dtype.title}"
             )
-    return into(
-        "vecdot", (conj(x) * y).sum(dim), out, (x, y), "linalg.vecdot: Expected out of dtype{result} but found {out}"
-    )  # type: ignore[no-any-return]
+    found: Tensor = (conj(x) * y).sum(dim)
+    return into("vecdot", found, out, (x, y), "linalg.vecdot: Expected out of dtype{result} but found {out}")
 
 
 @composite(spelled="l")

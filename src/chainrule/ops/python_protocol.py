@@ -10,16 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.cuts import leaves
+from chainrule.autograd.door import ANSWERERS
 from chainrule.backends.cpu import memory
 from chainrule.backends.pending import Pending, resolved
 from chainrule.backends.sparse import is_sparse
-from chainrule.core.ambient import here
+from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import bool_, widened
-from chainrule.core.family import call
-from chainrule.core.function_protocol import default, retyped
+from chainrule.core.function_protocol import retyped
 from chainrule.core.public import method, spell
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import LEAF, Tensor
+from chainrule.core.tensor import LEAF, WRAPPERS, Tensor
 from chainrule.ops.create import made
 from chainrule.ops.storages import fix
 
@@ -32,9 +32,18 @@ def concrete(t: Any, what: str) -> Any:
         if t.level.kind == "vmap":
             _refuse_batched(what)
         t = t.raw
+    if t.__class__ in WRAPPERS:
+        return _answered(t, what)
     if t.raw.__class__ is not np.ndarray:
         return _of_other_array(t.raw, what)
     return t.raw
+
+
+def _answered(t: Any, what: str) -> Any:
+    """The element of a tensor whose class answers for it."""
+    if what not in ("item", "bool"):
+        raise RuntimeError(f".{what}() is not supported for tensor subclasses.")
+    return np.asarray(ANSWERERS[2](t))
 
 
 def _of_other_array(raw: Any, what: str) -> Any:
@@ -89,6 +98,8 @@ def _refuse_meta(what: str) -> NoReturn:
 def item(self: Tensor) -> Any:
     """The one element, as a Python number."""
     raw = self.raw
+    if LISTENING and here().dispatch and not here().stack:
+        return ANSWERERS[2](self)
     if raw.__class__ is not np.ndarray:
         if self.numel() == 1:
             raw = concrete(self, "item")
@@ -331,42 +342,6 @@ def _applied(t: Tensor, fn: Any, *others: Tensor) -> Tensor:
     if values.dtype.kind not in "biufc":
         raise TypeError(f"apply_(): the function must return numbers, not {values.dtype.type.__name__}")
     return t.copy_(made(values.astype(t.raw.dtype)))
-
-
-# --------------------------------------------------------------------------------------------------------- subclassed
-
-
-@method
-def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same tensor as an object of a subclass; gradients flow through."""
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
-            "class inherits from Tensor."
-        )
-    return retyped(call("alias", self), cls)
-
-
-def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
-    """An object of a subclass over the memory of `data`, with no history."""
-    if not isinstance(data, Tensor):
-        raise TypeError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
-    if options.pop("dispatch_sizes_strides_policy", None) or options.pop("dispatch_device", None):
-        raise NotImplementedError("_make_subclass(): subclasses here do not answer for sizes, strides or devices")
-    t = retyped(data.detach(), cls)
-    t.viewed = None
-    if require_grad:
-        t.requires_grad = True
-    return t
-
-
-def _make_subclass_of(*args: Any, **options: Any) -> Any:
-    """`Tensor._make_subclass(cls, data, require_grad)`."""
-    return _make_subclass(*args, **options)
-
-
-Tensor._make_subclass = staticmethod(_make_subclass_of)  # type: ignore[attr-defined]
-Tensor.__torch_function__ = classmethod(default)  # type: ignore[attr-defined]
 
 
 @method

@@ -23,11 +23,18 @@ from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, sum_to
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
-from chainrule.core.notices import warn_once
+from chainrule.core.notices import warn, warn_once
 from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.samples import Drawn, either, integers, real, samples
-from chainrule.core.shape import contiguous_strides, expand_shape, met_strides, select_index, slice_indices
+from chainrule.core.shape import (
+    contiguous_strides,
+    expand_shape,
+    met_strides,
+    normalize_dim,
+    select_index,
+    slice_indices,
+)
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops.fill import check_apart, copy_, fill_, inplace_form, quiet
 from chainrule.ops.parts import select, slice_view
@@ -296,17 +303,22 @@ def _dims_of(part: Any) -> int:
     return 1
 
 
+_POSITIONS = frozenset(("int64", "int32"))
+
+
 class _Reader:
     """Walks over the parts of a key: `x` is the view made so far, `axis` the next axis, `found` the index
     tensors; `at` is the part being read, which PyTorch's messages call the dimension."""
 
-    __slots__ = ("at", "axis", "found", "rank", "used", "x")
+    __slots__ = ("at", "axis", "found", "masks", "odd", "rank", "used", "x")
 
     def __init__(self, x: Tensor, used: int) -> None:
         self.x, self.rank, self.used = x, len(x.shape), used
         self.at = 0
         self.axis = 0
         self.found: dict[int, Tensor] = {}
+        self.masks: list[tuple[int, Tensor]] = []
+        self.odd = False  # a tensor that is neither mask nor positions was met
 
     def read(self, part: Any) -> None:
         """One part."""
@@ -326,11 +338,14 @@ class _Reader:
             self.tensor(part)
 
     def pick(self, at: int) -> None:
-        size = self.x.shape[self.axis]
+        size = self.x.shape[self.axis] if self.axis < len(self.x.shape) else 0  # beyond the end after a second `...`
         self.x = select.public(self.x, self.axis, select_index(at, size, self.at))
 
     def cut(self, part: slice) -> None:
-        size = self.x.shape[self.axis]
+        if self.axis >= len(self.x.shape) and part == slice(None):
+            self.axis += 1
+            return
+        size = self.x.shape[normalize_dim(self.axis, len(self.x.shape), wrap_scalar=False)]
         start, stop, step = slice_indices(part, size)
         if start or stop != size or step != 1 or (part.start is not None and operator.index(part.start)):
             self.x = slice_view.public(self.x, self.axis, start, stop, step)
@@ -346,42 +361,59 @@ class _Reader:
         self.axis += 1
 
     def tensor(self, part: Any) -> None:
-        """A tensor, or what can be made one; masks become positions."""
+        """A tensor, or what can be made one."""
         t = part if isinstance(part, Tensor) else _indices_from(part)
         if t.__class__ is int:
             self.pick(t)
-            return
-        name = t.dtype.name
-        if name == "bool" or name == "uint8":
+        elif t.dtype.name == "bool" or t.dtype.name == "uint8":
             self.mask(t)
-        elif name != "int64" and name != "int32":
-            if t.ndim == 0 and t.dtype.category == 1:
-                self.pick(int(t.item()))
-                return
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        elif t.ndim == 0 and t.__class__ in PLAIN:
-            self.pick(int(t.raw))
+        elif t.ndim == 0 and t.dtype.category == 1 and (t.__class__ in PLAIN or t.dtype.name not in _POSITIONS):
+            self.pick(int(t.raw) if t.__class__ in PLAIN else int(t.item()))
         else:
+            self.odd = self.odd or t.dtype.name not in _POSITIONS
             self.keep(t)
 
     def mask(self, t: Tensor) -> None:
-        if t.dtype.name == "uint8":
-            warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                UserWarning,
-                stacklevel=5,
-            )
+        """A mask over several axes; it becomes positions when the key is read to its end."""
         if t.ndim == 0:
             self.switch(bool(t.item()))
             return
-        here, shape = self.axis, tuple(t.shape)
-        if shape != tuple(self.x.shape[here : here + len(shape)]):
-            raise IndexError(
-                f"The shape of the mask {list(shape)} at index 0 does not match the shape of the indexed tensor "
-                f"{list(self.x.shape)} at index {here}"
-            )
-        for part in _positions(t):
-            self.keep(part)
+        self.masks.append((self.axis, t))
+        self.axis += t.ndim
+
+    def done(self, one: bool = False) -> None:
+        """The whole key is read: refuse tensors that are no positions, turn masks into some. `one`: one element is to
+        be written."""
+        self.count()
+        if self.odd:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        lone = one and not self.found and len(self.masks) == 1
+        for first, t in self.masks:
+            if t.dtype.name == "uint8" and not lone:
+                warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+            shape = tuple(t.shape)
+            for at, n in enumerate(shape, first):
+                if at >= len(self.x.shape) or n != self.x.shape[at]:
+                    raise IndexError(
+                        f"The shape of the mask {list(shape)} at index {at - first} does not match the shape of the "
+                        f"indexed tensor {list(self.x.shape)} at index {at}"
+                    )
+            if t.dtype.name == "uint8" and lone:  # PyTorch writes with `masked_fill_` then
+                raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+            self.found |= dict(enumerate(_positions(t), first))
+
+    def count(self) -> None:
+        """Refuse more indices than axes; a mask counts one."""
+        last, wide = -1, [(first, t.ndim - 1) for first, t in self.masks]
+        for axis in (*self.found, *(first for first, _ in wide)):
+            last = max(last, axis - sum([more for first, more in wide if first < axis]))
+        rank = len(self.x.shape)
+        if last >= rank:
+            raise IndexError(f"too many indices for tensor of dimension {rank} (got {last + 1})")
+
+    def is_one_mask(self) -> bool:
+        """Is there nothing but one mask?"""
+        return len(self.masks) == 1 and len(self.found) in (0, self.masks[0][1].ndim)
 
 
 def _positions(mask: Tensor) -> list[Tensor]:
@@ -410,23 +442,26 @@ _SCALAR = (
     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
     "tensor to a number"
 )
+_OUTSIDE = "index {} is out of bounds for dimension 0 with size 0"
 
 
-def _read(x: Tensor, key: Any) -> _Reader:
-    """Apply a key: the view that its basic parts make, and the index tensors that remain."""
+def _read(x: Tensor, key: Any, one: bool = False) -> _Reader:
+    """Apply a key: the view that its basic parts make, and the index tensors that remain. See `_Reader.done`."""
     parts = _as_parts(key)
     used = sum([_dims_of(p) for p in parts])
     rank = len(x.shape)
     if used > rank:
-        if rank == 0 and len(parts) == 1 and key.__class__ is not slice and not isinstance(key, (Tensor, list)):
-            raise IndexError(_SCALAR)
+        if rank == 0 and hasattr(type(key), "__index__") and not isinstance(key, (Tensor, np.ndarray)):
+            raise IndexError(_SCALAR if not operator.index(key) else _OUTSIDE.format(operator.index(key)))
         if rank == 0 and key.__class__ is slice:
+            slice_indices(key, 0)
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     reader = _Reader(x, used)
     for at, part in enumerate(parts):
         reader.at = at
         reader.read(part)
+    reader.done(one)
     return reader
 
 
@@ -519,12 +554,16 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
             return
     elif _written(self, key, value):
         return
-    if not isinstance(value, (Tensor, int, float, complex, np.number, np.bool_)):
-        raise TypeError(f"can't assign a {_type_name(value)} to a {_legacy_type(self)}")
-    reader = _read(self, key)
+    source = value if isinstance(value, Tensor) else _as_tensor(value, self)
+    if key is False:  # PyTorch writes nothing then, and counts no change
+        return
+    key = None if key is True else key
+    one = source.numel() == 1
+    reader = _read(self, key, one)
     if reader.found:
+        if one and reader.is_one_mask() and source.dtype is not reader.x.dtype:  # it goes through as a number
+            source = call("to_dtype", source, dtype=reader.x.dtype)
         indices, dims = read_indices(reader.found)
-        source = value if isinstance(value, Tensor) else _as_tensor(value, self)
         _put_in_place(
             reader.x, indices, _without_lead(source, _put_rank(reader.x, indices, dims)), dims=dims, accumulate=False
         )
@@ -533,7 +572,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     elif reader.x.ndim:
         fill_(reader.x, value)
     else:
-        copy_(reader.x, _as_tensor(value, reader.x))
+        copy_(reader.x, source)
 
 
 def _written(x: Tensor, key: Any, value: Any) -> bool:
@@ -574,7 +613,7 @@ def _is_basic(key: Any) -> bool:
 def _copy_to(target: Tensor, value: Tensor) -> None:
     value = _without_lead(value, len(target.shape))
     shape = tuple(value.shape)
-    expand_shape(shape, shape, tuple(target.shape))
+    expand_shape(shape, shape, tuple(target.shape), lambda: value.dtype.tensor_type)
     if shape or not target.ndim:
         copy_(target, value)
     else:
@@ -591,6 +630,9 @@ def _legacy_type(t: Tensor) -> str:
 
 
 def _as_tensor(value: Any, like: Tensor) -> Tensor:
+    """A number in the dtype of a tensor; of NumPy's numbers those that are Python's, too, and whole ones."""
+    if not isinstance(value, (int, float, complex, np.integer)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a {_legacy_type(like)}")
     return fresh(cast_number(value.item() if isinstance(value, np.generic) else value, like.dtype))
 
 
@@ -630,6 +672,7 @@ def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
             reader.keep(part)
         else:
             reader.tensor(part)
+    reader.done()
     if not reader.found:
         raise RuntimeError("index_put(): at least one of the indices must be a tensor")
     found, dims = read_indices(reader.found)

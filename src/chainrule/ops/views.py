@@ -287,7 +287,10 @@ def expand(xp: Any, input: Array, size: Shape) -> Array:
                 steps[axis] = 0
         else:
             return _make(input.__class__, size, input.dtype, input, 0, steps)
-    want, at = shapes.expand_shape(have, memory.element_strides(input), read_ints("expand", "size", tuple(size)))
+    sizes = read_ints("expand", "size", tuple(size))
+    want, at = shapes.expand_shape(
+        have, memory.element_strides(input), sizes, lambda: OF_NUMPY[input.dtype].tensor_type
+    )
     return memory.strided(input, want, at)
 
 
