@@ -25,7 +25,7 @@ _UNHASHED = frozenset(
     samples=samples(apart, [((3, 4),), ((2, 3, 2),)], dim=[(), 0, (0, -1)], keepdim=[False, True]),
 )  # fmt: skip
 def hash_tensor(xp: Any, input: Array, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Array:
-    """The bits of the elements, each widened to 64, folded by exclusive or. (The one mode there is.)"""
+    """The bits of the elements, each widened to 64, folded by exclusive or; `mode` 0 is the one there is."""
     found = dtypes.OF_NUMPY[input.dtype]
     if found in _UNHASHED:
         raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{found.title}'")
