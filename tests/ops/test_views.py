@@ -168,3 +168,10 @@ def test_an_unpickled_tensor_is_as_good_as_a_new_one(dtype: str) -> None:
     assert torch.equal(again, t)
     if dtype != "bfloat16":
         assert np.array_equal(again.numpy(), t.numpy())
+
+
+@pytest.mark.parametrize("part", ["real", "imag", "conj", "sgn", "abs"])
+def test_parts_of_a_batch_of_numbers(part: str) -> None:
+    z = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex128)
+    got = torch.vmap(lambda x: getattr(torch, part)(x))(z)
+    assert torch.equal(got, getattr(torch, part)(z))

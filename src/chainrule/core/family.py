@@ -344,7 +344,7 @@ class ViewFamily(Family):
     ) -> Any:
         (v,) = values
         rank = len(shape_of(v)) - 1
-        if rank == 0:
+        if rank == 0 and params:
             return self._of_scalars(op, v, size, params)
         moved = {n: shifted(p, rank) if n in _AXES and p is not None else p for n, p in params.items()}
         return op.call((v,), moved)
