@@ -275,12 +275,29 @@ def unflattened(flat: Any, like: SparseArray) -> Any:
 
 def summed(flat: Any, values: Any) -> tuple[Any, Any]:
     """Each number once, ascending, and the sum of its values."""
-    order = np.argsort(flat, kind="stable")
-    flat = flat[order]
+    if not (flat[1:] >= flat[:-1]).all():
+        order = np.argsort(flat, kind="stable")
+        flat, values = flat[order], values[order]
     starts = np.flatnonzero(np.append(True, flat[1:] != flat[:-1])) if len(flat) else np.empty(0, np.int64)
-    if len(starts) == len(flat):
-        return flat, values[order]
-    return flat[starts], np.add.reduceat(values[order], starts, 0, values.dtype)
+    return flat[starts], _runs_summed(values, starts)
+
+
+_ROUNDS = 64  # repeats: blocks are added in so many rounds at most, each a tenth of what reduceat takes
+
+
+def _runs_summed(values: Any, starts: Any) -> Any:
+    """The sum of each run of values; `starts` says where the runs begin."""
+    if len(starts) == len(values):
+        return values
+    lengths = np.diff(starts, append=len(values))
+    longest = int(lengths.max())
+    if values.ndim == 1 or longest > _ROUNDS:
+        return np.add.reduceat(values, starts, 0, values.dtype)
+    found = values[starts]
+    for k in range(1, longest):
+        long = np.flatnonzero(lengths > k)
+        found[long] += values[starts[long] + k]
+    return found
 
 
 def lookup(flat: Any, wanted: Any) -> tuple[Any, Any]:
@@ -398,10 +415,10 @@ def _side_by_side(a: SparseArray, b: SparseArray, want: Any) -> SparseArray:
             j += 1
         n += 1
     indices, values = _joined(a, b, want)
-    order, places = np.argsort(slots + others, kind="stable"), np.sort(slots + others)
-    starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
-    found = np.add.reduceat(values[order], starts, 0, want)
-    return SparseArray(np.ascontiguousarray(indices[:, order[starts]]), found, a.shape, a.coalesced and b.coalesced)
+    places = np.array(slots + others)
+    _, first = np.unique(places, return_index=True)
+    _, found = summed(places, values)
+    return SparseArray(indices[:, first], found, a.shape, a.coalesced and b.coalesced)
 
 
 _SIGNS = {np.add: 1, np.subtract: -1}
