@@ -84,7 +84,8 @@ def _checked(given: Any, name: str) -> list[Any]:
 def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
     if tuple(x.shape) != tuple(t.shape):
         raise RuntimeError(
-            f"Expected tangent to have the same shape as the primal, got {tuple(t.shape)} and {tuple(x.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}."
         )
     dual = level.wrap(x)
     set_tangent(dual, level.wrap(t), level.depth)

@@ -38,6 +38,6 @@ def _check(flat: list[Any], spec: Any, ts: list[Any], given: Any) -> None:
             got, want = getattr(t, fact), getattr(x, fact)
             if got != want:
                 raise RuntimeError(
-                    f"Expected tangent {got} at index {at} in flattened pytree doesn't match the {fact} {want} of the "
+                    f"tangent:{at} with {fact} {got} in flattened pytree doesn't match the {fact} {want} of the "
                     "corresponding primal."
                 )

@@ -9,9 +9,10 @@ from typing import Any
 from chainrule.autograd.engine import run
 from chainrule.autograd.node import Freed, accumulator
 from chainrule.autograd.views import refresh
+from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.tensor import LEAF, Tensor
-from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 from chainrule.func.interpreters import Level, lowered_aux
 from chainrule.func.leveled import Wrapped
 
@@ -78,7 +79,7 @@ def vjp_of(func: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, 
         if given_spec != out_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {given_spec}, primal output: {out_spec}"
+                f"function. cotangents: {treespec_pprint(given_spec)}, primal output: {treespec_pprint(out_spec)}"
             )
         for at, (g, v) in enumerate(zip(gs, values)):
             if tuple(g.shape) != tuple(v.shape):
@@ -95,11 +96,16 @@ def vjp_of(func: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, 
 def _check_tensors(flat: list[Any], api: str, argname: str) -> None:
     if not flat:
         raise RuntimeError(f"{api}(f, *{argname}): Expected {argname} to be non-empty, got: {tuple(flat)}")
+    _check_leaves(flat)
+
+
+def _check_leaves(flat: list[Any]) -> None:
+    """What a gradient may be taken with respect to."""
     for x in flat:
         if not isinstance(x, Tensor):
-            raise RuntimeError(
-                f"{api}(f, *{argname}): Expected {argname} to be Tensors (or pytrees of Tensors), got {type(x)}"
-            )
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        if x.dtype.category < FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
 
 
 def check_outputs(outs: list[Any], out: Any, call: str) -> None:
@@ -149,9 +155,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         at = normalized(argnums, len(args))
         chosen = args[at] if isinstance(at, int) else tuple(args[a] for a in at)
         flat, spec = tree_flatten(chosen)
-        for x in flat:
-            if not isinstance(x, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected argument to be a Tensor, got {type(x)}")
+        _check_leaves(flat)
         with level.entered():
             leaves = [level.leaf(x) for x in flat]
             inner = tree_unflatten(leaves, spec)
@@ -173,11 +177,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
 
 def _check_scalar(out: Any) -> None:
     if not isinstance(out, Tensor):
-        raise RuntimeError(f"Expected the differentiated function to return a Tensor, got {type(out)}")
+        raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(out)}")
     if out.ndim != 0:
         raise RuntimeError(
-            f"Expected the differentiated function to return a scalar tensor, got tensor with {out.ndim} dims. Maybe "
-            f"you'd like to use vjp or jacrev?"
+            f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {out.ndim} dims. "
+            "Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
 
 
