@@ -113,8 +113,9 @@ class SparseArray(NDArrayOperatorsMixin):
         return self.with_values(self.values.imag)
 
     def with_values(self, values: Any) -> SparseArray:
-        """Other values in the same places."""
-        return SparseArray(self.indices, values, self.shape, self.coalesced)
+        """Other values, or blocks of another shape, in the same places."""
+        shape = self.shape[: self.sparse_dim] + values.shape[1:]
+        return SparseArray(self.indices, values, shape, self.coalesced)
 
     def become(self, other: SparseArray) -> None:
         """Hold what `other` holds."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from chainrule.backends.cpu import memory
 from chainrule.backends.pending import Pending, conjugated, negated
+from chainrule.backends.sparse import is_sparse
 from chainrule.core.dtype import OF_NUMPY, complex32, float16, float32, float64
 from chainrule.core.family import call, elementwise, is_hollow, view
 from chainrule.core.op import Array
@@ -115,6 +116,8 @@ def view_as_real(xp: Any, input: Array) -> Array:
     """Complex numbers as a last axis of (real, imaginary), sharing memory."""
     if not OF_NUMPY[input.dtype].is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_sparse(input):
+        return input.with_values(view_as_real(input.values))
     _refuse_pending(input)
     return input[..., None].view(OF_NUMPY[input.dtype].to_real().numpy)
 
@@ -138,6 +141,8 @@ def view_as_complex(xp: Any, input: Array) -> Array:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if is_sparse(input) and input.values.ndim > 1:
+        return input.with_values(view_as_complex(input.values))
     if input.strides[-1] != input.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * input.itemsize) for s in input.strides[:-1]):

@@ -465,7 +465,7 @@ def _product(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], into: Any
 
 _FORMULAS = """
     addmm alias detach linalg_vector_norm linear_batch linear_batch_plain linear_rows linear_rows_plain mm_turned
-    permute sum t transpose
+    permute sum t transpose view_as_complex view_as_real
 """.split()
 _FORMS: dict[str, Any] = {
     "add": _sum_of_kinds, "sub": _sum_of_kinds, "clone": _copied, "any": _any, "mm": _product, "mv": _product,
