@@ -70,6 +70,11 @@ def _fix_weakref(self: Tensor) -> None:
 @method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The axes from the one with the longest steps to the one whose elements are neighbours."""
+    if is_sparse(bottom(self)):
+        raise AttributeError(
+            f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to convert to a dense tensor "
+            "first."
+        )
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, bool) and not all(isinstance(f, MemoryFormat) for f in formats or [None]):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
