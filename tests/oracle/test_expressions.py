@@ -53,6 +53,14 @@ torch.histogramdd(torch.zeros(0, 2), 2) | torch.histogramdd(torch.zeros(3, 0), 2
 torch.histogramdd(torch.zeros(3, 0), 2, density=True) | torch.histc(v, 4) | torch.histc(v, 4, 3, 0)
 torch.histc(v.int(), 4, 3, 0) | torch.histc(v / 0, 4) | torch.histc(v, 4, out=o.double()) | torch.histc(v, 0)
 """
+MULTIPLIED = """
+torch._int_mm(k, k.T) | torch._int_mm(k.to(torch.uint8), k.T) | torch._int_mm(k.int(), k.T)
+torch._int_mm(k, k.T.to(torch.uint8)) | torch._int_mm(k[0], k.T) | torch._int_mm(k, k) | torch._int_mm(k, k.T, out=o)
+torch._int_mm(k, k.T, out=o.int()) | torch._int_mm(k[:0], k.T) | torch._addmm_activation(p, p, p[:2])
+torch._addmm_activation(-p, p, p[:2], use_gelu=True) | torch._addmm_activation(p, p, -p[:2], beta=2, alpha=0.5)
+torch.linalg._powsum(v) | torch.linalg._powsum(p, 3, 1, True) | torch.linalg._powsum(-p, 1, dtype=torch.float64)
+torch.linalg._powsum(k) | torch.linalg._powsum(x, 0) | torch.linalg._powsum(x, float("inf"))
+"""
 
 
 def lines(text: str) -> list[str]:
@@ -64,6 +72,7 @@ def told(lib: Any, expression: str) -> str:
     lib.manual_seed(0)
     names = {"torch": lib, "x": lib.arange(6.0).reshape(2, 3), "e": lib.zeros(0), "o": lib.zeros(3, 4)}
     names |= {"v": lib.tensor([1.0, 2, 1, 5]), "p": lib.tensor([[1.0, 2], [3, 4], [1, 5]])}
+    names |= {"k": lib.tensor([[127, -128, 3], [2, 1, -1]], dtype=lib.int8)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -72,7 +81,7 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}"
 
 
-@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED + COUNTED))
+@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED + COUNTED + MULTIPLIED))
 def test_as_pytorch(expression: str) -> None:
     assert told(chainrule, expression) == told(torch, expression)
 
