@@ -167,3 +167,21 @@ def test_a_graph_of_functions_dies_without_the_collector() -> None:
         assert node() is None
     finally:
         gc.enable()
+
+
+def test_marking_an_input_as_dirty_counts_as_a_change() -> None:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    for x in (ch.ones(2), ch.ones(2, requires_grad=True) * 1):
+        saved = x * ch.ones(2, requires_grad=True)
+        assert Doubled.apply(x)._version == 2
+        with pytest.raises(RuntimeError, match="is at version 2; expected version 0"):
+            saved.sum().backward()

@@ -156,3 +156,15 @@ def test_reentrant_checkpoints_refuse_grad() -> None:
     x = leaf(0.3)
     with pytest.raises(RuntimeError, match="incompatible with .grad"):
         ch.autograd.grad(checkpoint(sines, x, use_reentrant=True).sum(), x)
+
+
+def test_what_only_a_view_without_history_asked_for_may_change() -> None:
+    for mode in (ch.no_grad, ch.inference_mode):
+        x = ch.tensor([1.0, 2.0], requires_grad=True)
+        with mode():
+            cut = x.view(-1)
+        y = x * 2
+        out = y * cut
+        y.zero_()
+        out.sum().backward()
+        assert x.grad.tolist() == [2.0, 4.0]

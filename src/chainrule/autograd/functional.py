@@ -338,7 +338,7 @@ def _rows(i: int, out: Any, xs: Tensors, create_graph: bool, strict: bool) -> Te
                 )
             found[at].append(call("zeros_like", x) if g is None else g)
     return tuple(
-        call("stack", gs, dim=0).view(*out.shape, *x.shape) if gs else x.new_zeros((*out.shape, *x.shape))
+        call("stack", gs, dim=0).view((*out.shape, *x.shape)) if gs else x.new_zeros((*out.shape, *x.shape))
         for gs, x in zip(found, xs)
     )
 
@@ -362,7 +362,7 @@ def _rows_at_once(outs: Tensors, xs: Tensors, create_graph: bool, strict: bool) 
     rows, start = [], 0
     for o in outs:
         n = o.numel()
-        rows.append(tuple(w[start : start + n].view(*o.shape, *x.shape) for w, x in zip(wide, xs)))
+        rows.append(tuple(w[start : start + n].view((*o.shape, *x.shape)) for w, x in zip(wide, xs)))
         start += n
     return tuple(rows)
 

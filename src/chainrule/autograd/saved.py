@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.explain import freed_text, stale_text
-from chainrule.autograd.node import Freed, Node, accumulator
+from chainrule.autograd.node import Freed, Node, Sink, accumulator
 from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.tasks import running
 from chainrule.autograd.versions import InferenceStore, version_of, watch
@@ -271,13 +271,21 @@ def verify(node: Node) -> None:
     for at, value in enumerate(saved):
         if isinstance(value, Tensor) and value.store is not None:
             expected = checks[at] if checks is not None else 0
-            if value.store.version != expected:
+            if value.store.version != expected and _is_asked_for(node, at):
                 stale(node, value, value.store, expected)
             if value.extra is not None and value.extra.detached is not None and node.key > value.extra.detached:
                 raise RuntimeError(
                     "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): use "
                     ".detach() instead."
                 )
+
+
+def _is_asked_for(node: Any, at: int) -> bool:
+    """Does a gradient that goes somewhere need the saved value in this place?"""
+    lay = node.layout
+    needers = lay.needers(lay.unpacked()[at])
+    edges = [e for n, e in zip(lay.ruled, node.edges) if n in needers and e]
+    return lay.op.variadic or any([e.__class__ is not Sink for e in edges])
 
 
 def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:

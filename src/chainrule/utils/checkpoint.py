@@ -25,7 +25,8 @@ from chainrule.autograd.grad_mode import enable_grad, no_grad
 from chainrule.autograd.graph import saved_tensors_hooks
 from chainrule.autograd.tasks import current
 from chainrule.core.sites import describe, here_in_user_code
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import FOREIGN, Tensor
+from chainrule.core.tree import tree_flatten
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup", "check_backward_validity",
@@ -358,6 +359,17 @@ class _SaveInputs(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         raise AssertionError("nothing leads a gradient here")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """In a backward of a batch of cotangents this runs without one; else it is not called: see `_in_transform`."""
+        raise AssertionError("a batch is not kept")
+
+
+def _in_transform(fn: Any, forward_context: Any, args: Any, kwargs: Any) -> Any:
+    """The examples of a vmap, the duals of a jvp: what the graph outside keeps of them is not to be computed again."""
+    with saved_tensors_hooks(lambda t: t, lambda t: t), forward_context:  # a grad transform refuses
+        return fn(*args, **kwargs)
+
 
 def _without_reentrance(
     fn: Callable[..., Any],
@@ -375,6 +387,8 @@ def _without_reentrance(
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     forward_context, again_context = context_fn()
+    if any([t.__class__ in FOREIGN for t in tree_flatten((args, kwargs))[0]]):
+        return _in_transform(fn, forward_context, args, kwargs)
     state = torch.get_rng_state() if preserve else None
 
     def again(*tensors: Any) -> None:
