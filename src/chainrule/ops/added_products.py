@@ -31,7 +31,6 @@ from chainrule.ops.contract import (
     paired_mm,
     product,
     refuse_bool,
-    same_dtype,
     times,
 )
 
@@ -73,11 +72,15 @@ def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> An
                 f"Input dtypes must be the same, got: input {input.dtype.title}, batch1: "
                 f"{a.dtype.title}, batch2: {b.dtype.title}"
             )
-        same_dtype(a, b)
-        if input.dtype is not b.dtype:
+        titles = [t.dtype.title for t in inputs]
+        if ranks == (2, 1) and len(set(titles)) > 1:
             raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {input.dtype.title} and {b.dtype.title}"
+                f"addmv input tensors must have the same dtype, but got {titles[0]}, {titles[1]}, and {titles[2]}"
             )
+        if a.dtype is not b.dtype:
+            raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {titles[1]} and {titles[2]}")
+        if input.dtype is not b.dtype:
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {titles[0]} and {titles[2]}")
         refuse_bool(a, kernel)
 
     return run

@@ -30,7 +30,7 @@ __all__ = [
 # ----------------------------------------------------------------------------------------------------------------- head
 
 
-_CPP = {
+CPP_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
     "float16": "c10::Half", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>", "bool": "bool", "bfloat16": "c10::BFloat16",
@@ -78,7 +78,7 @@ def refuse_bool(x: Any, kernel: str) -> None:
 def same_dtype(a: Any, b: Any) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_CPP[a.dtype.name]} != {_CPP[b.dtype.name]}"
+            f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.dtype.name]} != {CPP_NAMES[b.dtype.name]}"
         )
 
 
@@ -231,7 +231,10 @@ def _check_mv(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
     _check_mv_shapes(a, b)
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected scalar type {a.dtype.title} but found {b.dtype.title}")
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{b.dtype.title}, {a.dtype.title}, and {b.dtype.title}"
+        )
     refuse_bool(a, "addmv_impl_cpu")
 
 

@@ -14,6 +14,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
+from chainrule.ops.domains import only_floats
 from chainrule.ops.loss import REDUCTIONS, asked_reduction, extent_of, fold
 
 __all__ = ["cross_entropy", "nll_loss", "nll_loss2d"]
@@ -71,7 +72,7 @@ def _picked(input: Any, target: Any, weight: Any, ignore_index: int, reduction: 
         return _picked_plainly(input, target, reduction)
     if target.dtype != np.int64 and target.dtype != np.uint8:
         found = OF_NUMPY[target.dtype].title
-        raise RuntimeError(f"expected scalar type Long but found {found}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {found}")
     single = input.ndim == 1
     rows, at = _spread_out(input), target.reshape(-1) if single else target
     safe, w = _class_weights(at, weight, ignore_index, rows.shape[1], input.dtype)
@@ -168,7 +169,10 @@ def _nll_backward_batched(values: Any, batched: Any, size: int, params: Any) -> 
     return call("reshape", found, shape=(size, *shape))
 
 
-@general(spelled="", samples=_classes, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss))  # type: ignore[has-type]
+@general(
+    spelled="", samples=_classes, meta=_nll_meta, check=only_floats("nll_loss_out_frame"),
+    vmap=_nll_batched(lambda: nll_loss),  # type: ignore[has-type]
+)  # fmt: skip
 def nll_loss(xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Array:
     """Minus the log-probability of the right class."""
     return _picked(input, target, weight, ignore_index, reduction)
@@ -179,7 +183,10 @@ _pixels = samples(
 )
 
 
-@general(spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, vmap=_nll_batched(lambda: nll_loss2d))  # type: ignore[has-type]
+@general(
+    spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, check=only_floats("nll_loss2d_forward_out_frame"),
+    vmap=_nll_batched(lambda: nll_loss2d),  # type: ignore[has-type]
+)  # fmt: skip
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> Array:

@@ -14,7 +14,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.ops.along import castable
-from chainrule.ops.contract import conj, flipped, matmul
+from chainrule.ops.contract import CPP_NAMES, conj, flipped, matmul
 from chainrule.ops.linalg_basics import joined, require_square, run, spell_op, squares, whole_batch
 from chainrule.ops.linalg_solve import inv, solve
 from chainrule.ops.tensor_products import MULTI_OUT, in_best_order
@@ -79,10 +79,12 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     given = list(tensors)
     if len(given) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(given)}")
-    if any(x.dtype is not given[0].dtype for x in given):
-        raise RuntimeError(
-            f"multi_dot(): all tensors must have be the same dtype but got {[str(x.dtype) for x in given]}"
-        )
+    for at, x in enumerate(given):
+        if x.dtype is not given[0].dtype:
+            raise RuntimeError(
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{CPP_NAMES[given[0].dtype.name]} and tensor {at} {CPP_NAMES[x.dtype.name]}"
+            )
     shape, chain = _as_matrices(given)
     for i in range(len(chain) - 1):
         if chain[i].shape[-1] != chain[i + 1].shape[0]:

@@ -24,6 +24,8 @@ __all__ = ["linear"]
 
 def _linear_dtypes(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     bias, x, weight = inputs if len(inputs) == 3 else (None, *inputs)
+    if bias is not None and x.dtype is not weight.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.title} and {weight.dtype.title}")
     same_dtype(x, weight)
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {bias.dtype.title} and {x.dtype.title}")
@@ -158,6 +160,21 @@ for _form in (linear_rows_plain, linear_batch_plain):
         input=lambda g, weight, input_shape: _to_input(g, weight, input_shape),
         weight=lambda g, input: _to_weight_of(g, input),
     )
+
+
+def _rows_in_steps(x: Any, weight: Any, bias: Any = None) -> Any:
+    """The same as the products that PyTorch makes of it."""
+    turned = call("t", weight)
+    if len(x.shape) == 2:
+        return call("mm", x, turned) if bias is None else call("addmm", bias, x, turned)
+    out = _rows_in_steps(call("reshape", x, (-1, x.shape[-1])), weight, bias)
+    return call("view", out, (*x.shape[:-1], weight.shape[0]))
+
+
+for _form in (linear_rows, linear_batch):
+    _form.op.steps = lambda bias, input, weight: _rows_in_steps(input, weight, bias)
+for _form in (linear_rows_plain, linear_batch_plain):
+    _form.op.steps = _rows_in_steps
 
 
 def _to_weight_of(g: Any, x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dtype import NARROW, widened
+from chainrule.core.dtype import BOOL, NARROW, widened
 from chainrule.core.family import call, contraction, general, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
@@ -17,6 +17,7 @@ from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.ops.along import SAME_OUT, rank_of, sum_dtype
 from chainrule.ops.contract import _dot, _mm
+from chainrule.ops.domains import not_for
 from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
@@ -91,6 +92,8 @@ def _check_contracted(a: Tensor, b: Tensor, first: list[int], second: list[int])
 @composite(spelled="f")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Sums of products over the given axes of two tensors."""
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     first, second = _contracted_axes(a, b, dims)
     _check_contracted(a, b, first, second)
     first, second = [normalize_dim(d, a.ndim) for d in first], [normalize_dim(d, b.ndim) for d in second]
@@ -257,6 +260,7 @@ def _eye_like(g: Any, shape: tuple[int, ...]) -> Any:
     linear=True,
     vmap=lambda values, batched, size, params: call("diagonal", values[0], 0, 1, 2).sum(-1),
     samples=samples(real, [((3, 3),), ((2, 4),)]),
+    check=not_for("trace", BOOL),
 )
 def trace(xp: Any, input: Array) -> Array:
     """The sum of a matrix's diagonal."""

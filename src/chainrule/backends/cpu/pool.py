@@ -64,12 +64,19 @@ def check_windows(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> 
             )
 
 
-def pool_output_space(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
+def _channels(x: Array, kernel: Ints) -> int:
+    """The size of the axis before those of space, for a message."""
+    return int(x.shape[-1 - len(kernel)]) if x.ndim > len(kernel) else 1
+
+
+def pool_output_space(
+    space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, channels: int = 1
+) -> Ints:
     """The extents of a pooled array, or PyTorch's refusal."""
     check_windows(kernel, stride, padding, dilation)
     out = tuple(_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
     if min(out) < 1:
-        given, made = ("x".join(map(str, extents)) for extents in (space, out))
+        given, made = ("x".join(map(str, (channels, *extents))) for extents in (space, out))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
     return out
 
@@ -127,7 +134,7 @@ def max_pool(
 ) -> tuple[Array, Array]:
     """The largest value of each window, and where it lies. The first of equals wins, but the last of NaNs."""
     space = _split(x.shape, len(kernel))[1]
-    out = pool_output_space(space, kernel, stride, padding, dilation, ceil_mode)
+    out = pool_output_space(space, kernel, stride, padding, dilation, ceil_mode, _channels(x, kernel))
     start, reach, first = _max_geometry(space, out, kernel, stride, padding, dilation)
     full = _padded(x, out, kernel, stride, padding, dilation)
     values, tap = _slide(full, out, kernel, stride, dilation, np.greater)
@@ -279,7 +286,7 @@ def avg_pool(
 ) -> Array:
     """The mean of each window; padding counts as zeros, or with count_include_pad=False not at all."""
     space = _split(x.shape, len(kernel))[1]
-    out = pool_output_space(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    out = pool_output_space(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode, _channels(x, kernel))
     divisor = _avg_divisor(space, out, kernel, stride, padding, count_include_pad, divisor_override)
     # The first axis of space comes first: whole rows are added, and the last axis, element by element, is met
     # when little is left.
