@@ -89,7 +89,10 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}".replace("chainrule", "torch")
 
 
-@pytest.mark.parametrize("expression", lines(OUT_OF_CREATION + JOINED_AND_MOVED + HASHED + COUNTED + MULTIPLIED + WITHOUT_CUDA))
+PROGRAMS = lines("\n".join([OUT_OF_CREATION, JOINED_AND_MOVED, HASHED, COUNTED, MULTIPLIED, WITHOUT_CUDA]))
+
+
+@pytest.mark.parametrize("expression", PROGRAMS)
 def test_as_pytorch(expression: str) -> None:
     assert told(chainrule, expression) == told(torch, expression)
 
