@@ -47,7 +47,7 @@ SPECIAL: dict[str, str | None] = {
     "__len__": "int", "__contains__": "bool", "__hash__": "int", "__repr__": "str", "__format__": "str",
     "__iter__": "Iterator[Tensor]", "__setitem__": "None", "__delitem__": "None", "__getitem__": "Tensor",
     "__reversed__": "Tensor", "__copy__": "Tensor", "__deepcopy__": "Tensor", "__dir__": "list[str]",
-    "__reduce_ex__": None,
+    "__reduce_ex__": None, "__new__": None,
 }  # fmt: skip
 # Operators: compiled on first use, so that until then they have no signature to show.
 _TWO = "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul div".split()
@@ -66,6 +66,8 @@ def written() -> str:
             continue
         if isinstance(value, property):
             lines += _property(name, value)
+        elif isinstance(value, (classmethod, staticmethod)):
+            lines += _of_class(name, value)
         elif inspect.isfunction(value):
             op = ops.get(id(value))
             lines.append(
@@ -90,6 +92,11 @@ def _property(name: str, value: property) -> list[str]:
     kind = _known(value.fget)
     lines = ["@property", f"def {name}(self) -> {kind}: ..."]
     return lines if value.fset is None else [*lines, f"@{name}.setter", f"def {name}(self, value: Any) -> None: ..."]
+
+
+def _of_class(name: str, value: Any) -> list[str]:
+    kind, first = ("classmethod", "cls, ") if isinstance(value, classmethod) else ("staticmethod", "")
+    return [f"@{kind}", f"def {name}({first}*args: Any, **kwargs: Any) -> Any: ..."]
 
 
 def _returned(name: str, fn: Any, op: Op | None) -> str:

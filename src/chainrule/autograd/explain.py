@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from chainrule.autograd.cuts import last_exit, told
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
 from chainrule.core.dtype import FLOAT, OF_NUMPY

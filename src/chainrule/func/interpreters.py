@@ -143,8 +143,8 @@ class Level(_Entered):
         if not self.owns(inputs[0]):
             raise RuntimeError(
                 "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
-                f"operation (aten::{op.name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
-                "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+                f"operation (aten::{op.name}) that would mutate a captured Tensor. This is not supported; please "
+                "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs."
             )
 
         def write() -> None:
