@@ -78,7 +78,8 @@ def refuse_bool(x: Any, kernel: str) -> None:
 def same_dtype(a: Any, b: Any) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.dtype.name]} != {CPP_NAMES[b.dtype.name]}"
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{CPP_NAMES[a.dtype.name]} != {CPP_NAMES[b.dtype.name]}"
         )
 
 

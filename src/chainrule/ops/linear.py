@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule.autograd.unfold import around, following, kept, split
 from chainrule.core.dtype import NARROW, widened
-from chainrule.core.family import contraction, front, sum_to
+from chainrule.core.family import call, contraction, front, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
