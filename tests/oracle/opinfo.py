@@ -27,6 +27,27 @@ pytest.importorskip("expecttest", reason="PyTorch's database of ops needs it")
 from torch.testing import _utils  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
+CHECKED = """
+    add mul sub div.no_rounding_mode matmul sum mean __getitem__ nn.functional.linear view reshape transpose permute
+    cat stack nn.functional.relu exp log pow sqrt softmax log_softmax nn.functional.cross_entropy
+    nn.functional.mse_loss sigmoid tanh unsqueeze squeeze neg nn.functional.conv2d nn.functional.layer_norm
+    nn.functional.batch_norm nn.functional.dropout nn.functional.embedding nn.functional.gelu abs
+    max.reduction_with_dim max.reduction_no_dim where clamp bmm mm einsum clone contiguous expand flatten
+    masked_fill gather index_select split chunk T t to float double min.reduction_with_dim min.reduction_no_dim
+    maximum minimum var std norm linalg.vector_norm linalg.norm sin cos rsqrt reciprocal square prod cumsum
+    logsumexp sort topk nn.functional.scaled_dot_product_attention nn.functional.max_pool2d nn.functional.avg_pool2d
+    nn.functional.adaptive_avg_pool2d nn.functional.conv1d nn.functional.nll_loss
+    nn.functional.binary_cross_entropy_with_logits nn.functional.binary_cross_entropy nn.functional.l1_loss
+    nn.functional.smooth_l1_loss nn.functional.kl_div nn.functional.silu nn.functional.leaky_relu nn.functional.elu
+    nn.functional.softplus nn.functional.pad.constant nn.functional.interpolate.bilinear
+    nn.functional.interpolate.nearest nn.functional.normalize nn.functional.group_norm nn.functional.rms_norm
+    nn.functional.conv_transpose2d nn.functional.cosine_similarity select narrow unbind expand_as view_as repeat
+    repeat_interleave tril triu diagonal diag trace dot mv outer addmm baddbmm addcmul addcdiv lerp scatter
+    scatter_add index_add index_put masked_select take_along_dim roll flip tile unfold amax amin aminmax var_mean
+    median cumprod cummax cummin erf log1p expm1 log2 log10 exp2 atan2 tan asin acos atan sinh cosh asinh acosh
+    atanh floor ceil round.decimals_0 trunc sign sgn frac
+""".split()
+
 __all__ = ["DTYPES", "form_differences", "gradient_differences", "name_of", "op_db", "ops_named", "refusal_differences"]
 
 DTYPES = (
@@ -499,9 +520,12 @@ def error_differences(op: Any, error_input: Any) -> Iterator[str]:
 # Where elements tie, which of them is named is nobody's promise.
 TIES = {"sort", "topk", "median", "nanmedian", "mode", "kthvalue", "argsort", "msort"}
 SLACK = {"nn.functional.scaled_dot_product_attention": 8.0}  # in 16 bits PyTorch's is coarser
+# Of no elements at all PyTorch does not ask for the dtype.
+TAKES_NOTHING = {"matmul", "mm", "nn.functional.linear", "softmax", "log_softmax", "cummax", "cummin"}
 # (op, form or "", dtype or ""): what PyTorch does there that nobody should do after it.
 WRONG = {
     ("nn.functional.conv2d", "function", "float16"): "with a dilation it reads memory it does not own",
+    ("nn.functional.linear", "out=strided", ""): "it gives out= other strides",
 }
 
 
@@ -524,6 +548,30 @@ def gradient_differences(op: Any, dtype: str, most: int | None = None) -> Iterat
     for sample in samples_of(op, dtype, True, most):
         for form, got, want in gradients(op, sample, second):
             yield from _kept(op, form, dtype, sample, got.against(want, 10 * _slack(op, dtype), False))
+
+
+def dtype_differences(op: Any, dtype: str, most: int | None = None) -> Iterator[str]:
+    """Samples of a dtype that the database does not list, which only one side takes."""
+    if getattr(torch, dtype) in op.dtypes or name_of(op) in TAKES_NOTHING:
+        return
+    try:
+        found = samples_of(op, dtype, most=most)
+    except Exception:
+        return  # there are no numbers of this kind for it
+    for sample in found:
+        try:
+            carry = Translator()
+            (x, args, kwargs), mine = carry([sample.input, list(sample.args), dict(sample.kwargs)]), carry(op.op)
+        except Exception:
+            continue
+        want = seeded(lambda: op.op(sample.input, *sample.args, **sample.kwargs))
+        got = seeded(lambda: mine(x, *args, **kwargs))
+        if want.error is None and got.error is None:
+            continue
+        if want.error is not None and isinstance(got.error, kind_of(want.error)):
+            continue
+        theirs, ours = [_text(it.error) if it.error else "taken" for it in (want, got)]
+        yield f"{theirs}, here {ours} | {dtype}: {brief(sample)}"
 
 
 def refusal_differences(op: Any) -> Iterator[str]:

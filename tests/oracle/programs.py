@@ -333,7 +333,7 @@ def compare_one(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str,
 
 
 OF_GRADIENTS = ("grad_fn", "is_leaf", "requires_grad")  # the rule's own affair
-OF_MEMORY = ("is_view", "stride", "version")
+OF_MEMORY = ("is_view", "stride", "version", "grad_fn")
 
 
 def compare_tensors(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chainrule.autograd import dispatch as _dispatch
 from chainrule.autograd import forward_ad, function, functional, grad_mode, graph, profiler
 from chainrule.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from chainrule.autograd.api import backward, grad

@@ -20,7 +20,7 @@ from chainrule.core.family import call
 from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, WRAPPERS, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, SUBCLASSES, WRAPPERS, Port, Tensor, fresh
 from chainrule.errors import DetachedError, UnusedError
 
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
@@ -215,8 +215,13 @@ def _go(
     freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
     if tensors:
         gs = [_ones(t) if g is None else g for _, t, g in starts]
+        how: dict[str, Any] = {"keep": keep, "freed": freed, "wanted": wanted, "landing": landing}
+        if state.modes or SUBCLASSES:  # a pass is no user's code: rules go past overriding
+            with swapped(grad=create_graph, functions_off=2):
+                run(edges, gs, tensors=True, overriding=state.functions_off, **how)
+            return True
         with swapped(grad=create_graph):
-            run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
+            run(edges, gs, tensors=True, **how)
     else:
         gs = [_one(t) if g is None else _cast(g, t) for _, t, g in starts]
         run(edges, gs, tensors=False, keep=keep, freed=freed, wanted=wanted, landing=landing)

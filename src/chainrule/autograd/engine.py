@@ -50,6 +50,7 @@ def run(
     freed: Freed,
     wanted: Wanted | None = None,
     landing: set[Node] | None = None,
+    overriding: int | None = None,
 ) -> None:
     """Pull the cotangents `gs`, which arrive at `edges`, through the graph.
 
@@ -63,6 +64,7 @@ def run(
     moved = leaves_first(edges) if LEAF_HOOKS else ()
     outer, before = running.task, here()
     running.task = task = Task(edges, keep, roles, landing, outer)
+    task.overriding = overriding
     world = (TENSORS if tensors else ARRAYS) + (WATCHED if before.anomaly is not None else 0)
     try:
         if task.depth % NESTED == NESTED - 1:

@@ -35,6 +35,7 @@ from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
+from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import store_of, touch, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends.pending import resolved
@@ -204,9 +205,13 @@ class BackwardCFunction(Node, FunctionCtx):
     def _pulled(self, gs: list[Any]) -> tuple[Any, ...]:
         if self._materialize:
             self._fill(gs)
-        if getattr(self._forward_cls, "boxed_grads_call", False):
-            return self._checked(self._user_backward()(self, gs))
-        return self._checked(self._user_backward()(self, *_emptied(gs)))
+        before = put(for_users(here()))
+        try:
+            boxed = getattr(self._forward_cls, "boxed_grads_call", False)
+            results = self._user_backward()(self, gs) if boxed else self._user_backward()(self, *_emptied(gs))
+        finally:
+            put(before)
+        return self._checked(results)
 
     def _fill(self, gs: list[Any]) -> None:
         """Zeros where no gradient arrived."""
@@ -617,6 +622,8 @@ def _rewritten(ctx: Any, t: Tensor, edge: Any) -> None:
     if t.edge is LEAF:
         raise GraphError("a leaf Variable that requires grad has been used in an in-place operation.")
     if t.viewed is None:
+        if t.extra is not None:
+            t.extra.grad = None  # what was retained was that of another value
         rebase(t, ctx, edge)
         return
     forbid(t)

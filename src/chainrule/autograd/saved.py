@@ -14,9 +14,9 @@ import numpy as np
 from chainrule.autograd.explain import freed_text, stale_text
 from chainrule.autograd.node import Freed, Node, Sink, accumulator
 from chainrule.autograd.tangents import set_tangent
-from chainrule.autograd.tasks import running
+from chainrule.autograd.tasks import for_users, running
 from chainrule.autograd.versions import InferenceStore, version_of, watch
-from chainrule.core.ambient import LISTENING, here, swapped
+from chainrule.core.ambient import LISTENING, here, put, swapped
 from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
@@ -89,7 +89,11 @@ class SavedTensor:
         return version_of(self.held) if self.index is None else 0
 
     def _unpacked(self, node: Node | None) -> Tensor:
-        t = self.unpack_hook(self.held)
+        before = put(for_users(here()))
+        try:
+            t = self.unpack_hook(self.held)
+        finally:
+            put(before)
         if not isinstance(t, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
@@ -143,7 +147,7 @@ def kept_input(t: Tensor | None) -> SavedTensor:
         raise InferenceError(_INFERENCE)
     saved = _bare(t, None, store, 0 if store is None else store.version)
     saved.detached = t.edge is None
-    return _packed_by_default(saved, t) if LISTENING else saved
+    return _packed_by_default(saved, None) if LISTENING else saved
 
 
 def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedTensor:
@@ -154,11 +158,12 @@ def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedT
     return _packed_by_default(saved, rewrap(node, raw, None if index < 0 else index, store))
 
 
-def _packed_by_default(saved: SavedTensor, given: Tensor) -> SavedTensor:
+def _packed_by_default(saved: SavedTensor, given: Tensor | None) -> SavedTensor:
+    """`given` to the hook: an output; of an input the values alone, whatever becomes of its history."""
     hooks = _default_hooks()
     if hooks is not None:
         pack, unpack = hooks
-        saved._pack(pack, unpack, given)
+        saved._pack(pack, unpack, saved.held.detach() if given is None else given)
     return saved
 
 

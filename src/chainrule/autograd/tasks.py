@@ -11,11 +11,12 @@ from operator import attrgetter
 from typing import Any
 
 from chainrule.autograd.node import AccumulateGrad, Node, node_of
+from chainrule.core.ambient import Ambient
 from chainrule.core.tensor import Port
 
 __all__ = [
-    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "leaves_first", "on_fresh_stack", "queue_callback",
-    "roles_of", "running", "will_execute",
+    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "for_users", "leaves_first", "on_fresh_stack",
+    "queue_callback", "roles_of", "running", "will_execute",
 ]  # fmt: skip
 
 # Backward passes inside each other on one thread's stack: Python allows 1,000 frames, each pass takes about ten.
@@ -27,6 +28,7 @@ class Task:
 
     callbacks: list[Callable[[], Any]] | None = None
     notes: dict[Any, Any] | None = None  # whatever hooks want to remember until the end of the pass
+    overriding: int | None = None  # `functions_off` outside, where the pass itself goes past all overriding
     reach: set[Node] | None = None
 
     def __init__(self, edges: Any, keep: bool, roles: Any, landing: Any, outer: Task | None) -> None:
@@ -57,6 +59,12 @@ running = _Running()
 def current() -> Task | None:
     """The innermost pass that this thread runs."""
     return running.task
+
+
+def for_users(record: Ambient) -> Ambient:
+    """The state for a user's function inside a pass: subclasses and modes take part as they did outside."""
+    task = running.task
+    return record if task is None or task.overriding is None else record.but(functions_off=task.overriding)
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:

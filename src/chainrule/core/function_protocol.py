@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.core.ambient import here, swapped
+from chainrule.core.dispatch_protocol import meet
 from chainrule.core.tensor import PLAIN, Tensor
 
 __all__ = ["convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
@@ -49,6 +50,8 @@ def convert(result: Any, cls: Any) -> Any:
 def retyped(t: Tensor, cls: type) -> Any:
     """The same tensor as an object of another class."""
     made: Any = object.__new__(cls)
+    if cls not in PLAIN:
+        meet(cls)
     made.raw, made.edge, made.store = t.raw, t.edge, t.store
     made.viewed, made.extra, made.cut = t.viewed, t.extra, t.cut
     return made

@@ -6,6 +6,7 @@ lists, sequences of other classes) is walked element by element, as slow as it l
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -127,12 +128,22 @@ def _explained(data: Any, want: DType, error: Exception) -> Exception:
     except (ValueError, TypeError) as ragged:
         return ragged
     if isinstance(error, OverflowError) or "NaN" in str(error):
-        if want is dtypes.int64:
+        if _first_large(data) is not None:
             return ValueError("Overflow when unpacking long long")
         return RuntimeError(_OVERFLOW.format(want.name))
     if "complex" in str(error):
-        return TypeError("must be real number, not complex")
+        whole = want.category == dtypes.INT
+        return TypeError(
+            "'complex' object cannot be interpreted as an integer" if whole else "must be real number, not complex"
+        )
     return error
+
+
+def _first_large(data: Any) -> int | None:
+    """The first int that 64 bits do not hold."""
+    if isinstance(data, (list, tuple)):
+        return next((found for part in data if (found := _first_large(part)) is not None), None)
+    return data if isinstance(data, int) and not -(1 << 63) <= data < 1 << 63 else None
 
 
 def _shape(data: Any) -> tuple[int, ...]:
@@ -239,27 +250,48 @@ def _number_like(data: Any, found: list[DType]) -> Any:
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
-def cast_number(value: Any, dtype: DType) -> Any:
-    """A Python number as a 0-d array, refused if it does not fit."""
-    name = _C_NAMES.get(dtype.name, dtype.name)
+def cast_number(value: Any, dtype: DType, strict: bool = True) -> Any:
+    """A Python number as a 0-d array, refused if it does not fit; not `strict`: 16-bit floats become infinite."""
+    if value.__class__ is float and dtype.category == dtypes.FLOAT and -_SMALL <= value <= _SMALL:
+        return np.asarray(value, dtype.numpy)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError("int too big to convert")
+    lax = not strict and dtype.itemsize == 2 and dtype.category == dtypes.FLOAT  # goes by way of a double
     if isinstance(value, complex) and dtype.category not in (dtypes.BOOL, dtypes.COMPLEX):
-        if value.imag:  # to 16 bits it goes by way of a double
-            raise RuntimeError(_OVERFLOW.format("double" if dtype.itemsize == 2 and dtype.category == 2 else name))
+        if value.imag:
+            raise _overflow(dtypes.float64 if lax else dtype)
         value = value.real
+    largest = None if lax else _LARGEST.get(dtype)
+    if largest is not None and any([isfinite(p) and abs(p) > largest for p in _parts(value)]):
+        raise _overflow(dtype)
     try:
         if dtype.category == dtypes.INT and not isinstance(value, int):
+            limits = dtypes.iinfo(dtype)
+            if not limits.min <= value <= limits.max:
+                raise _overflow(dtype)
             value = int(value)
         return _filled(value, dtype)
-    except (RuntimeError, OverflowError):
-        raise RuntimeError(_OVERFLOW.format(name)) from None
-    except ValueError as error:
-        if "NaN" not in str(error):
-            raise
-        raise RuntimeError(_OVERFLOW.format(name)) from None
+    except (RuntimeError, OverflowError, ValueError):
+        raise _overflow(dtype) from None
 
 
+def _parts(value: Any) -> tuple[Any, ...]:
+    return (value.real, value.imag) if isinstance(value, complex) else (value,)
+
+
+def _overflow(dtype: DType) -> RuntimeError:
+    return RuntimeError(_OVERFLOW.format(_C_NAMES.get(dtype.name, dtype.name)))
+
+
+_SMALL = 448.0  # every floating point type holds it
+# The largest a part of a number may be, if finite.
+_LARGEST = {
+    each: dtypes.finfo(each).max
+    for each in (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.complex32, dtypes.complex64)
+}
 _OVERFLOW = "value cannot be converted to type {} without overflow"
 _C_NAMES = {
-    "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double", "uint8": "uint8_t",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "uint8": "uint8_t",
     "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
 }  # fmt: skip

@@ -31,6 +31,7 @@ __all__ = [
     "META",
     "PLAIN",
     "Port",
+    "SUBCLASSES",
     "Store",
     "Tensor",
     "TensorBase",
@@ -170,11 +171,12 @@ class Tensor(TensorBase):
 
     def rewrapped(self) -> Tensor:
         """Another tensor of the same kind over the same array, with no history."""
-        return fresh(self.raw)
+        return self.detach() if self.__class__ in WRAPPERS else fresh(self.raw)
 
 
 PLAIN: set[type[Tensor]] = {Tensor}  # classes whose instances the fast path may take as they are
 FOREIGN: set[Any] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
+SUBCLASSES: set[Any] = set()  # users' classes met so far
 WRAPPERS: set[Any] = set()  # classes met so far that answer ops themselves: `__torch_dispatch__`
 _new = object.__new__
 

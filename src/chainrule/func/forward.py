@@ -54,15 +54,16 @@ def jvp_of(
         outs, out_spec = tree_flatten(out)
         check_outputs(outs, out, "jvp(f, primals, tangents)")
         pushed = [tangent_of(t) if level.owns(t) else None for t in outs]
-    values = [_apart(level.lower(t), flat) for t in outs]
+    values = [_apart(level, t, flat) for t in outs]
     answers = [_tangent(level, t, v, strict) for t, v in zip(pushed, values)]
     result = (tree_unflatten(values, out_spec), tree_unflatten(answers, out_spec))
     return (*result, tree_map(lambda t: lowered_aux(level, t), aux)) if has_aux else result
 
 
-def _apart(value: Tensor, primals: list[Any]) -> Tensor:
-    """An output; where it is an input itself, another tensor over its memory."""
-    return call("alias", value) if any([value is x for x in primals]) else value
+def _apart(level: Level, t: Tensor, primals: list[Any]) -> Tensor:
+    """An output; where it is a tensor that was there before, another one over its memory."""
+    value: Tensor = level.lower(t)
+    return call("alias", value) if value is t or any([value is x for x in primals]) else value
 
 
 def _not_a_tuple(name: str) -> str:

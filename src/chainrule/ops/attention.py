@@ -20,6 +20,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.activation import softmax
+from chainrule.ops.domains import unimplemented
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -197,6 +198,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(query key^T scale + mask) value, with dropout of the weights if asked."""
     _check(query, key, value, attn_mask, is_causal)
+    if query.dtype.is_complex:
+        raise unimplemented("softmax_lastdim_kernel_impl", query.dtype)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if enable_gqa and query.ndim >= 3:

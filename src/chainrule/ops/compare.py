@@ -8,16 +8,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends.cpu import memory
-from chainrule.core.dtype import COMPLEX, INT, OF_NUMPY, bool_, c_name, finfo, iinfo, uint8, widened
+from chainrule.core.dtype import COMPLEX, OF_NUMPY, bool_, c_name, finfo, uint8, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
+from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
-from chainrule.ops.domains import EXACT, both, no_complex, not_for
+from chainrule.ops.domains import EXACT, both, no_complex, not_for, unimplemented
 
 __all__: list[str] = []
 
@@ -148,20 +149,9 @@ def kept(xp: Any, input: Array, mask: Array) -> Array:
 kept.vjp(input=lambda g, mask: kept(g, mask))
 
 
-_LIMITS = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
-
-
 def refuse_overflow(number: Any, dtype: DType) -> None:
     """Refuse a Python number that a dtype cannot hold."""
-    if dtype.is_complex or dtype is bool_:
-        return
-    fits = not isinstance(number, complex) or number.imag == 0
-    if fits and dtype.category == INT and not isinstance(number, complex):
-        limits = iinfo(dtype)
-        fits = limits.min <= number <= limits.max or (dtype is uint8 and -255 <= number <= limits.max)
-    if not fits:
-        name = _LIMITS.get(dtype.name, c_name(dtype))
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    cast_number(number, dtype)
 
 
 def _refuse_value(rank: int) -> NoReturn:
@@ -178,9 +168,9 @@ def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         if value.ndim:
             _refuse_value(value.ndim)
         if value.raw.__class__ is np.ndarray and value.dtype is not input.dtype:
-            refuse_overflow(value.raw.item(), input.dtype)
+            cast_number(value.raw.item(), input.dtype)
     else:
-        refuse_overflow(value, input.dtype)
+        cast_number(value, input.dtype)
 
 
 def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -190,8 +180,8 @@ def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
         raise RuntimeError(
             f"The expanded size of the tensor {list(mask.shape)} must match the existing size {list(input.shape)}"
         )
-    filling = value.raw if isinstance(value, Tensor) else value
-    xp.copyto(input.raw, np.asarray(filling).astype(input.raw.dtype), where=mask.raw)
+    filling = value.raw if isinstance(value, Tensor) else cast_number(value, input.dtype)
+    xp.copyto(input.raw, filling.astype(input.raw.dtype), where=mask.raw)
 
 
 def _batch_fill(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -217,7 +207,9 @@ def masked_fill(xp: Any, input: Array, mask: Array, value: Array | Number) -> Ar
     """The tensor with `value` where the mask holds."""
     if getattr(value, "ndim", 0):
         _refuse_value(value.ndim)
-    return packed(xp.masks.choose(mask, np.asarray(value).astype(input.dtype), input))
+    if not isinstance(value, np.ndarray):
+        value = cast_number(value, OF_NUMPY[input.dtype])
+    return packed(xp.masks.choose(mask, value.astype(input.dtype), input))
 
 
 masked_fill.vjp(input=lambda g, mask: kept(g, call("logical_not", mask)), value=lambda g, mask: kept(g, mask))
@@ -321,6 +313,8 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if common_dtype(inputs).is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     met = common_dtype(inputs)
+    if met is bool_ and all(b is not None for b in bounds):
+        raise unimplemented("clamp_cpu" if any(isinstance(b, Tensor) for b in bounds) else "clamp_scalar_cpu", met)
     for b in bounds:
         if b is not None and not isinstance(b, Tensor):
             refuse_overflow(b, met)

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
@@ -30,7 +32,14 @@ _grid: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def _check(input: Any, weight: Any, bias: Any, transposed: bool) -> None:
+def _refuse_whole(input: Any, transposed: bool, dilation: Ints) -> None:
+    """Integers narrower than 64 bits are not for every kernel."""
+    if transposed or max(dilation) > 1:
+        kernel = f"slow_conv_transpose{max(2, input.ndim - 2)}d_out_cpu" if transposed else "slow_conv_dilated<>"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{OF_NUMPY[input.dtype].title}'")
+
+
+def _check(input: Any, weight: Any, bias: Any, transposed: bool, dilation: Ints) -> None:
     if input.dtype is not weight.dtype and input.dtype != weight.dtype:
         a, b = OF_NUMPY[input.dtype], OF_NUMPY[weight.dtype]
         raise RuntimeError(f"expected scalar type {a.title} but found {b.title}")
@@ -41,6 +50,8 @@ def _check(input: Any, weight: Any, bias: Any, transposed: bool) -> None:
         )
     if input.dtype.kind == "b":
         raise NotImplementedError(f"\"slow_conv{input.ndim - 2}d_cpu\" not implemented for 'Bool'")
+    if input.dtype.kind in "iu" and input.dtype != np.int64:
+        _refuse_whole(input, transposed, dilation)
     if bias is not None and bias.dtype != input.dtype:
         names = tuple(str(OF_NUMPY[a.dtype]).removeprefix("torch.") for a in (input, bias))
         short = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
@@ -79,7 +90,7 @@ def _vmap(values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params:
 
 def _meta(raws: Any, params: dict[str, Any]) -> Any:
     input, weight, bias = raws
-    _check(input, weight, bias, params["transposed"])
+    _check(input, weight, bias, params["transposed"], params["dilation"])
     return hollow(_out_shape(cpu, input, weight, bias, **params), input.dtype)
 
 
@@ -111,7 +122,7 @@ def convolution(
 ) -> Array:
     """Cross-correlation of `input` with `weight`, or its transpose."""
     output_padding = tuple(output_padding)
-    _check(input, weight, bias, transposed)
+    _check(input, weight, bias, transposed, dilation)
     shape = _out_shape(xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     if transposed:
         out = xp.conv.conv_input(input, weight, shape, stride, padding, dilation, groups)

@@ -459,7 +459,7 @@ def full(
 
 def _full_array(shape: tuple[int, ...], value: Any, kind: DType) -> Any:
     made = np.empty(shape, kind.numpy)
-    made[...] = cast_number(value, kind)
+    made[...] = cast_number(value, kind, strict=made.size != 1)
     return made
 
 

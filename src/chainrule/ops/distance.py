@@ -27,7 +27,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     """The cosine of the angle between vectors along an axis."""
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
     dtype = promote_types(x1.dtype, x2.dtype) if x1.dtype is not x2.dtype else x1.dtype
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if not dtype.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.title}")
     a, b = (x if tuple(x.shape) == shape and x.dtype is dtype else x.to(dtype).expand(shape) for x in (x1, x2))
     lengths = tuple(call("linalg_vector_norm", x, 2, dim, True).clone() for x in (a, b))

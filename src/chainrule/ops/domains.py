@@ -13,7 +13,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import common_dtype, is_number
 from chainrule.core.tensor import Tensor
 
-__all__ = ["EXACT", "Check", "both", "no_complex", "not_for", "only", "same_dtype", "unimplemented"]
+__all__ = ["EXACT", "Check", "both", "no_complex", "not_for", "only", "only_floats", "same_dtype", "unimplemented"]
 
 Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
 
@@ -40,6 +40,17 @@ def not_for(kernel: str, *categories: int) -> Check:
 def only(kernel: str, *categories: int) -> Check:
     """Refuse a result in any other category."""
     return not_for(kernel, *({BOOL, INT, FLOAT, COMPLEX} - set(categories)))
+
+
+def only_floats(kernel: str, *also: str) -> Check:
+    """Refuse a first input that is neither of a floating point dtype nor of one of these."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        met = inputs[0].dtype
+        if not met.is_floating_point and met.name not in also:
+            raise unimplemented(kernel, met)
+
+    return check
 
 
 def no_complex(message: str, error: type[Exception] = RuntimeError) -> Check:

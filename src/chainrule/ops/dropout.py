@@ -14,6 +14,7 @@ from chainrule.core.ambient import LISTENING
 from chainrule.core.public import composite
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops.create import made
+from chainrule.ops.domains import unimplemented
 from chainrule.ops.random import _drawn_like, drawn
 
 __all__: list[str] = []
@@ -28,6 +29,10 @@ def _check(p: float, train: bool = True) -> None:
 
 def _noise(input: Tensor, p: float, kind: str, features: bool) -> Tensor:
     """What each element, or each channel, is multiplied by."""
+    if input.dtype.is_complex:
+        raise unimplemented("bernoulli_scalar_cpu_", input.dtype)
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.title}")
     if features:
         if input.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")

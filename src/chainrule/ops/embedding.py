@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule.backends import cpu
 from chainrule.core.dtype import int64
-from chainrule.core.family import call, indexing, shape_of, spread
+from chainrule.core.family import call, dtype_of, indexing, shape_of, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -97,6 +97,8 @@ def _table_pull(
 ) -> Any:
     if sparse:
         return _rows_named(g, indices, padding_idx, scale_grad_by_freq, tuple(weight_shape))
+    if dtype_of(g).is_complex:
+        raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     return embedding_sum(g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq)
 
 

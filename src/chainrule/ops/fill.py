@@ -161,19 +161,22 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 # ---------------------------------------------------------------------------------------------------- one value
 
 
-def _filling(dtype: np.dtype[Any], value: Any) -> Any:
+def _filling(dtype: np.dtype[Any], value: Any, count: int) -> Any:
+    """The value in a dtype; what does not fit is refused, but a single 16-bit float becomes infinite."""
     if isinstance(value, (np.ndarray, Tensor)):
         if value.ndim:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return value
-    return cast_number(value.item() if isinstance(value, np.generic) else value, OF_NUMPY[dtype])
+    number = value.item() if isinstance(value, np.generic) else value
+    return cast_number(number, OF_NUMPY[dtype], strict=count != 1)
 
 
 def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, value = inputs[0].raw, inputs[1]
-    write_array(target, _filling(target.dtype, value.raw if isinstance(value, Tensor) else value), overlaps=True)
+    filling = _filling(target.dtype, value.raw if isinstance(value, Tensor) else value, target.size)
+    write_array(target, filling, overlaps=True)
 
 
 def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -190,7 +193,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 def fill(xp: Any, input: Array, value: Array | Number) -> Array:
     """The shape of the input, one value everywhere."""
     result = xp.empty_like(input)
-    write_array(result, _filling(input.dtype, value))
+    write_array(result, _filling(input.dtype, value, input.size))
     return result
 
 
@@ -201,7 +204,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
     if not LISTENING and quiet(input) and not isinstance(value, Tensor):
         raw = input.raw
-        if value.__class__ is float and raw.dtype.kind == "f":
+        if value.__class__ is float and raw.dtype.kind == "f" and -448.0 <= value <= 448.0:  # all floats hold it
             raw.fill(value)
         else:
             _write_fill(None, (input, value), {})

@@ -103,7 +103,7 @@ def _alike(
     where = None if device is None else place(device)
     if memory_format is not None and is_sparse(input.raw):
         raise RuntimeError("memory format option is only supported by strided tensors")
-    if input.__class__ in PLAIN and not (LISTENING and here().stack):
+    if input.__class__ in PLAIN and not (LISTENING and (here().stack or here().dispatch)):
         return made(like_array(input.raw, fill, kind, where, memory_format), requires_grad)
     t: Tensor = op_fn.public(input, **more, dtype=kind, device=where, memory_format=memory_format)
     t.cut = None
@@ -161,7 +161,7 @@ def full_like(
 ) -> Tensor:  # fmt: skip
     """One value everywhere, in the shape of another tensor."""
     kind = input.dtype if dtype is None else dtype_from(dtype, "full_like")
-    value = cast_number(as_fill(fill_value, "full_like"), kind)[()]
+    value = cast_number(as_fill(fill_value, "full_like"), kind, strict=input.shape.numel() != 1)[()]
     return _alike(
         _full_like, input, value, kind, layout, device, pin_memory, requires_grad, memory_format, fill_value=value
     )
@@ -197,7 +197,7 @@ def _renewed(
     check_options(name, layout, pin_memory)
     kind = None if dtype is None else dtype_from(dtype, name)
     where = None if device is None else place(device)
-    if self.__class__ in PLAIN and not (LISTENING and here().stack):
+    if self.__class__ in PLAIN and not (LISTENING and (here().stack or here().dispatch)):
         return made(new_array(self.raw, size, fill, kind, where), requires_grad)
     t: Tensor = _new_filled.public(self, size=size, fill=fill, dtype=kind, device=where)
     t.cut = None

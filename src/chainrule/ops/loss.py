@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.backends.meta import empty as hollow
-from chainrule.core.dtype import COMPLEX, OF_NUMPY
+from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import Elementwise, call, is_hollow
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
@@ -24,7 +24,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops import names
-from chainrule.ops.domains import not_for
+from chainrule.ops.domains import only_floats
 
 __all__ = ["REDUCTIONS", "asked_reduction", "check_reduction", "folded", "legacy_reduction", "share"]
 
@@ -116,7 +116,7 @@ def _sum_of_squares(d: Any) -> Any:
 @loss(
     spelled="",
     name="mse_loss",
-    check=not_for("mse_cpu", COMPLEX),
+    check=only_floats("mse_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )
 def _mse(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
@@ -137,7 +137,7 @@ _mse.vjp(
 
 
 @loss(
-    spelled="", name="smooth_l1_loss", node="SmoothL1Loss", check=not_for("smooth_l1_cpu", COMPLEX),
+    spelled="", name="smooth_l1_loss", node="SmoothL1Loss", check=only_floats("smooth_l1_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS), beta=[0.7]),
 )  # fmt: skip
 def _smooth_l1(xp: Any, input: Array, target: Array, *, reduction: str, beta: float) -> Array:
@@ -158,7 +158,7 @@ _smooth_l1.vjp(
 
 
 @loss(
-    spelled="", name="huber_loss", check=not_for("huber_cpu", COMPLEX),
+    spelled="", name="huber_loss", check=only_floats("huber_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS), delta=[0.7]),
 )  # fmt: skip
 def _huber(xp: Any, input: Array, target: Array, *, reduction: str, delta: float) -> Array:
@@ -188,7 +188,7 @@ def _log_floor(x: Any) -> Any:
 @loss(
     spelled="",
     name="binary_cross_entropy",
-    check=not_for("binary_cross_entropy", COMPLEX),
+    check=only_floats("binary_cross_entropy"),
     samples=samples(chance, [((3, 4), (3, 4), None)], reduction=list(REDUCTIONS)),
 )
 def _bce(xp: Any, input: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
@@ -219,7 +219,7 @@ _bce.vjp(input=_bce_slope, target=_bce_target_slope)
 
 
 @loss(
-    spelled="", name="binary_cross_entropy_with_logits", check=not_for("log_sigmoid_cpu", COMPLEX),
+    spelled="", name="binary_cross_entropy_with_logits", check=only_floats("log_sigmoid_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )  # fmt: skip
 def _bce_logits(

@@ -19,7 +19,7 @@ from weakref import ref
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
-from chainrule.core.dtype import OF_NUMPY, bfloat16, finfo, float16
+from chainrule.core.dtype import FLOAT, OF_NUMPY, bfloat16, finfo, float16
 from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -27,6 +27,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import laid_as, packed, packed_or_last
+from chainrule.ops.domains import unimplemented
 
 __all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
 
@@ -626,6 +627,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     """The last axes of each example brought to root mean square 1, then scaled."""
     shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
     _check_rms(input, shape, weight)
+    if input.dtype.category < FLOAT:
+        raise unimplemented("rms_norm", input.dtype)
     wide = input.float() if input.dtype in (float16, bfloat16) else input  # squares leave the range of 16 bits
     if eps is None:
         eps = finfo(wide.dtype).eps

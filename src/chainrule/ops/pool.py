@@ -19,6 +19,7 @@ from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import SAME_OUT, laid_as
+from chainrule.ops.domains import only_floats, unimplemented
 
 __all__ = ["max_pool_gather", "max_pool_scatter"]
 
@@ -152,6 +153,8 @@ def _max_pool(rank: int, input: Any, args: tuple[Any, ...], ceil_mode: bool) -> 
     _check_rank(name, input, rank, sizes)
     if rank > 1:
         return _MAX[rank].public(input, *sizes, bool(ceil_mode))
+    if not input.dtype.is_floating_point:
+        raise unimplemented("max_pool1d_impl", input.dtype)
     wide = tuple((first, *size) for first, size in zip((1, 1, 0, 1), sizes))
     out, indices = _MAX[2].public(input.unsqueeze(-2), *wide, bool(ceil_mode))
     return out.squeeze(-2), indices.squeeze(-2)
@@ -285,8 +288,6 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Array:
-        if input.dtype.kind == "b":
-            raise NotImplementedError(f"\"avg_pool{rank}d_out_frame\" not implemented for 'Bool'")
         sizes = (kernel_size, stride, padding)
         found = xp.pool.avg_pool(input, *sizes, ceil_mode, count_include_pad, divisor_override)
         return laid_as(found, input) if rank == 2 else found
@@ -312,9 +313,10 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         divisor_override=[None],
     )  # fmt: skip
     name, node = f"avg_pool{rank}d", f"AvgPool{rank}D"
+    taken = only_floats("avg_pool2d" if rank == 2 else "avg_pool3d_out_frame", "int64")
     pool = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0]),
-        exact=SAME_OUT,
+        exact=SAME_OUT, check=taken,
         meta=lambda raws, params: _at_size(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     spread = samples(
@@ -448,8 +450,12 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     largest.__doc__ = "The largest value of each of `output_size` shares, and where in its plane it lies."
     name, node = f"_adaptive_avg_pool{rank}d", f"AdaptiveAvgPool{rank}D"
     given = [((2, *(5,) * rank),)]
+    kernels = ("adaptive_avg_pool2d", "adaptive_max_pool2d")
+    if rank == 3:
+        kernels = ("adaptive_avg_pool3d_cpu", "adaptive_max_pool3d_cpu")
     avg = general(
         mean, name=name, node=node, spelled="", linear=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
+        check=only_floats(kernels[0]),
         samples=samples(real, given, output_size=[(2,) * rank, (3,) * rank]),
         meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
     )  # fmt: skip
@@ -460,7 +466,7 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     )  # fmt: skip
     top = general(
         largest, name=f"_adaptive_max_pool{rank}d", node=f"AdaptiveMaxPool{rank}D", spelled="",
-        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]),
+        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]), check=only_floats(kernels[1]),
         samples=samples(apart, given, output_size=[(2,) * rank]),
         meta=lambda raws, params: _with_indices(raws[0], params["output_size"]),
     )  # fmt: skip

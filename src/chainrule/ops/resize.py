@@ -8,7 +8,6 @@ from typing import Any
 
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
-from chainrule.core.dtype import COMPLEX
 from chainrule.core.family import general
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -16,7 +15,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import laid_as
-from chainrule.ops.domains import not_for
+from chainrule.ops.domains import only_floats
 
 __all__ = ["interpolate"]
 
@@ -41,7 +40,10 @@ def _upsampling(mode: str, rank: int, antialias: bool = False) -> Any:
 
     forward.__doc__ = f"Resized: {mode} interpolation over {rank} axes."
     adjoint.__doc__ = f"The adjoint of `{name}`."
-    refused = not_for(name.strip("_"), COMPLEX) if mode not in ("nearest", "nearest-exact") else None
+    kernel = f"upsample_{title}2d_channels_last" if rank == 2 else f"compute_indices_weights_{title.split('_')[0]}"
+    if mode in ("linear", "bicubic", "trilinear"):
+        kernel = f"compute_indices_weights_{'cubic' if mode == 'bicubic' else 'linear'}"
+    refused = only_floats(kernel) if mode in ("linear", "trilinear") else only_floats(kernel, "uint8")
     given = samples(
         real, [((2, *(3,) * rank),)], output_size=[(5,) * rank], align_corners=[False], scales=[(None,) * rank]
     )

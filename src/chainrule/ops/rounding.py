@@ -63,15 +63,15 @@ frac.vjp(input=lambda g: g)
 
 def _check_round(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     found = inputs[0].dtype
-    if found.is_complex or found.category == BOOL or (params["decimals"] and found.category == INT):
+    if found.is_complex or found.category == BOOL or (params["decimals"] is not None and found.category == INT):
         kernel = "round_cpu" if params["decimals"] else "round_vml_cpu"
         not_for(kernel, BOOL, INT, COMPLEX)(inputs, params)
 
 
 @elementwise(samples=samples(apart, one, decimals=[0, 1]), check=_check_round, exact=EXACT, spelled="fmiF")
-def round(xp: Any, input: Array, *, decimals: int = 0) -> Array:
+def round(xp: Any, input: Array, *, decimals: int | None = None) -> Array:
     """The nearest whole number (or number of so many decimals), halves to even."""
-    if decimals == 0:
+    if not decimals:
         return input.copy() if _whole(input) else xp.rint(input)
     ten = float(10.0 ** abs(decimals))
     return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten

@@ -18,7 +18,7 @@ from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import dense_strides, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
-from chainrule.ops.along import SAME_OUT, laid_as, packed
+from chainrule.ops.along import SAME_OUT, laid_as, packed, packed_or_last
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
@@ -161,7 +161,7 @@ def _batch_roll(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 )
 def _roll(xp: Any, input: Array, *, shifts: Shape, dims: Shape) -> Array:
     """The elements moved around along some axes."""
-    return memory.ordered_as(xp.roll(input, shifts[0] if not dims else shifts, dims or None), input)
+    return packed_or_last(xp.roll(input, shifts[0] if not dims else shifts, dims or None))
 
 
 _roll.vjp(input=lambda g, shifts, dims: _roll(g, shifts=tuple([-s for s in shifts]), dims=dims))

@@ -28,6 +28,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite, method
 from chainrule.core.samples import Drawn, either, integers, real, samples
 from chainrule.core.shape import (
+    compute_view_strides,
     contiguous_strides,
     expand_shape,
     met_strides,
@@ -44,6 +45,8 @@ __all__ = ["index", "index_put", "index_sum", "read_indices"]
 
 Dims = tuple[int, ...]
 I64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
+_LONG = 1 << 63
+_FLOAT = 3.4028234663852886e38  # the largest of 32 bits
 
 
 # ------------------------------------------------------------------------------------------------------ the ops
@@ -122,18 +125,21 @@ def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Ar
         found = input.take(indices, dims[0]) if len(dims) == 1 else input[_at(indices, dims)]
     except IndexError as error:
         raise _in_words(error, dims) from None
-    if found.ndim < 2 or (input.flags.c_contiguous and found.flags.c_contiguous):
+    if found.ndim < 2 or (input.flags.c_contiguous and found.flags.c_contiguous and indices.flags.c_contiguous):
         return found
-    return _laid(found, input, indices.shape if len(dims) == 1 else indices.shape[1:], dims)
+    return _laid(found, input, indices if len(dims) == 1 else indices[0], dims)
 
 
-def _laid(found: Any, input: Any, given: tuple[int, ...], dims: Dims) -> Any:
-    """The elements in the order of axes that PyTorch gives them: the input's, its indexed axes telling nothing."""
+def _laid(found: Any, input: Any, given: Any, dims: Dims) -> Any:
+    """The elements in the order of axes that PyTorch gives them: the input's, its indexed axes telling nothing, and
+    after it that of the index array, which has an axis of size 1 for each that is left."""
     left = [step for d, step in enumerate(memory.element_strides(input)) if d not in dims]
     at = dims[0] if _adjacent(dims) else 0
-    read = (*left[:at], *(0,) * len(given), *left[at:])
-    named = (*(0,) * at, *contiguous_strides(given), *(0,) * (len(left) - at))
-    steps = met_strides(found.shape, read, named)
+    read = (*left[:at], *(0,) * given.ndim, *left[at:])
+    sizes = (*(1,) * at, *given.shape, *(1,) * (len(left) - at))
+    named = compute_view_strides(given.shape, memory.element_strides(given), sizes) or contiguous_strides(sizes)
+    told = tuple([step if n == size else 0 for n, size, step in zip(found.shape, sizes, named)])
+    steps = met_strides(found.shape, read, told)
     return found if memory.element_strides(found) == steps else memory.relaid(found, steps)
 
 
@@ -478,8 +484,14 @@ def read_indices(found: dict[int, Tensor]) -> tuple[Tensor, Dims]:
 
 
 def _stacked(arrays: list[Any]) -> Any:
+    """One array of all, with the axes in the order in which the first that can tell has them."""
     try:
-        return np.stack(np.broadcast_arrays(*arrays))
+        parts = np.broadcast_arrays(*arrays)
+        if all([a.flags.c_contiguous for a in arrays]):
+            return np.stack(parts)
+        shape = parts[0].shape
+        steps = met_strides(shape, *map(memory.element_strides, parts))
+        return memory.relaid(np.stack(parts), (parts[0].size, *steps))
     except ValueError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -594,7 +606,10 @@ def _written(x: Tensor, key: Any, value: Any) -> bool:
         if value.cut is not None:
             passes_on(value.cut, x)
         value = value.raw
-    elif value.__class__ is not float and value.__class__ is not int:
+    elif value.__class__ is int:
+        if not -_LONG <= value < _LONG:
+            return False
+    elif value.__class__ is not float or not -_FLOAT <= value <= _FLOAT:
         return False
     try:
         raw[key] = value
@@ -633,7 +648,9 @@ def _as_tensor(value: Any, like: Tensor) -> Tensor:
     """A number in the dtype of a tensor; of NumPy's numbers those that are Python's, too, and whole ones."""
     if not isinstance(value, (int, float, complex, np.integer)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_legacy_type(like)}")
-    return fresh(cast_number(value.item() if isinstance(value, np.generic) else value, like.dtype))
+    if isinstance(value, int) and not -_LONG <= value < _LONG:
+        raise ValueError("Overflow when unpacking long long")
+    return fresh(cast_number(value.item() if isinstance(value, np.generic) else value, like.dtype, strict=False))
 
 
 def _put_rank(x: Tensor, indices: Tensor, dims: Dims) -> int:
@@ -646,10 +663,10 @@ def __delitem__(self: Tensor, key: Any) -> NoReturn:
 
 
 def _without_lead(value: Tensor, rank: int) -> Tensor:
-    """A value whose leading axes of size 1, beyond `rank`, are dropped."""
+    """A value whose leading axes of size 1 are dropped, if it has more axes than `rank`."""
     shape = tuple(value.shape)
     extra = 0
-    while len(shape) - extra > rank and shape[extra] == 1:
+    while len(shape) > rank and extra < len(shape) and shape[extra] == 1:
         extra += 1
     return call("reshape", value, shape=shape[extra:]) if extra else value
 

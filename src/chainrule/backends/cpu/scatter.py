@@ -552,6 +552,10 @@ def embedding_weight_adjoint(
 def embedding_renorm(weight: Array, indices: Array, max_norm: float, norm_type: float = 2.0) -> Array:
     """weight with the looked-up rows shortened to `max_norm` where they are longer."""
     _require_within_self(indices, weight.shape[0])
+    if weight.dtype.kind in "iub":
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {title(weight)} instead."
+        )
     rows = np.unique(indices)
     norms = np.linalg.norm(weight[rows], norm_type, axis=1)
     # 1e-7 as in PyTorch: the quotient must not round back above the bound.

@@ -40,7 +40,9 @@ __all__ = [
 
 
 def _sortable(x: Array) -> Array:
-    """bfloat16 has no order in NumPy; single precision has the same one."""
+    """bfloat16 has no order in NumPy; single precision has the same one. Any byte but 0 is true."""
+    if x.dtype.kind == "b":
+        return np.not_equal(x.view(np.uint8), 0)
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
