@@ -29,6 +29,14 @@ def test_hooks_pack_and_unpack() -> None:
     assert x.grad.item() == 60.0
 
 
+def test_a_pack_hook_is_given_the_tensor_itself_at_every_save() -> None:
+    x, given = leaf(3.0), []
+    with graph.saved_tensors_hooks(lambda t: given.append(t) or t, lambda t: t):
+        h = x * x
+        _ = h * h
+    assert [id(t) for t in given] == [id(x), id(x), id(h), id(h)]
+
+
 def test_a_pack_hook_may_not_write() -> None:
     hooks = graph.saved_tensors_hooks(lambda t: t.mul_(2), id)
     with pytest.raises(RuntimeError, match="modifying its input in place"), hooks:

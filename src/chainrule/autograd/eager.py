@@ -149,6 +149,8 @@ def _record_or_cut(
         if differentiable and all(t.dtype.is_floating_point or t.dtype.is_complex for t in differentiable):
             node = recorded(op, inputs, params, tuple(t.raw for t in outs), outs, level, edges_of(op, inputs))
             if node is not None:
+                if op.real_slopes and differentiable[0].dtype.is_complex:  # in place they are recorded, in PyTorch too
+                    raise RuntimeError(_REAL_SLOPES.format(op.name))
                 _set_edges(node, differentiable)
                 if len(outs) > len(differentiable):
                     cut = Cut(f"{op.name} indices", node.code, node.lasti)
@@ -158,6 +160,9 @@ def _record_or_cut(
         for t in outs:
             if t.edge is None:
                 t.cut = cut
+
+
+_REAL_SLOPES = "{} does not support automatic differentiation for outputs with complex dtype."
 
 
 def _set_edges(node: Node, outs: list[Tensor]) -> None:

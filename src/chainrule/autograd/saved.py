@@ -147,7 +147,7 @@ def kept_input(t: Tensor | None) -> SavedTensor:
         raise InferenceError(_INFERENCE)
     saved = _bare(t, None, store, 0 if store is None else store.version)
     saved.detached = t.edge is None
-    return _packed_by_default(saved, None) if LISTENING else saved
+    return _packed_by_default(saved, t) if LISTENING else saved
 
 
 def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedTensor:
@@ -158,12 +158,12 @@ def kept_output(node: Node, raw: Any, index: int, store: Store | None) -> SavedT
     return _packed_by_default(saved, rewrap(node, raw, None if index < 0 else index, store))
 
 
-def _packed_by_default(saved: SavedTensor, given: Tensor | None) -> SavedTensor:
-    """`given` to the hook: an output; of an input the values alone, whatever becomes of its history."""
+def _packed_by_default(saved: SavedTensor, given: Tensor) -> SavedTensor:
+    """The tensor itself goes to the hook, the same object at every save: hooks know tensors by identity."""
     hooks = _default_hooks()
     if hooks is not None:
         pack, unpack = hooks
-        saved._pack(pack, unpack, saved.held.detach() if given is None else given)
+        saved._pack(pack, unpack, given)
     return saved
 
 

@@ -120,6 +120,7 @@ class Op:
         "promote",  # how input dtypes meet: see core.family.Elementwise
         "pulls",  # input name -> Rule
         "push",  # override of the derived forward-mode rule, or None
+        "real_slopes",  # computes complex numbers, but records no gradients of them
         "samples",
         "sparse",  # override of what it does with sparse arrays, (op, inputs, params, into) -> array: autograd.eager
         "spelled",  # where the function is public: see core.public
@@ -140,6 +141,7 @@ class Op:
         self.differentiable: tuple[int, ...] = facts.pop("differentiable", (0,))
         self.linear: bool = facts.pop("linear", False)
         self.holomorphic: bool = facts.pop("holomorphic", True)
+        self.real_slopes: bool = facts.pop("real_slopes", False)
         self.promote: Any = facts.pop("promote", "same")
         self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
         self._name_nodes(facts.pop("node", self.name.title().replace("_", "")))

@@ -87,7 +87,7 @@ def quick(level: Any, op: Any, plan: Any, inputs: tuple[Any, ...], params: dict[
                 out.cut = t.cut
         return out
     dtype = result.dtype
-    if not state.grad or dtype.category < FLOAT or dtype.itemsize == 2 or state.anomaly is not None:
+    if not state.grad or dtype.category < FLOAT or dtype.itemsize == 2 or state.anomaly is not None or op.real_slopes:
         return attach(op, tuple(own), params, result, level)
     return _recorded(op, own, params, blank(Wrapped, level, result), tuple(edges), kinds, state)
 

@@ -22,7 +22,7 @@ from chainrule.core.samples import apart, nonzero, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, packed
-from chainrule.ops.arithmetic import is_complex, one
+from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import clamp_max, kept, select
 from chainrule.ops.domains import Check, no_complex, not_for, unimplemented
 from chainrule.ops.exponential import exp
@@ -136,7 +136,7 @@ def _check_silu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     not_for("silu_cpu", BOOL, INT)(inputs, params)
 
 
-@elementwise(samples=samples(real, one), check=_check_silu, spelled="")
+@elementwise(samples=samples(real, one), check=_check_silu, spelled="", real_slopes=True)
 def silu(xp: Any, input: Array) -> Array:
     """x * sigmoid(x)."""
     out = xp.activations.sigmoid(input)
@@ -145,8 +145,6 @@ def silu(xp: Any, input: Array) -> Array:
 
 
 def _pull_silu(g: Any, input: Any) -> Any:
-    if is_complex(input):
-        raise RuntimeError("silu does not support automatic differentiation for outputs with complex dtype.")
     s = sigmoid(input)
     return g * (s * (1 + input * (1 - s)))
 

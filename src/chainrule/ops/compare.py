@@ -522,7 +522,7 @@ def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 
 @elementwise(
     promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False,
-    spelled="fmiF", exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
+    real_slopes=True, spelled="fmiF", exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
 )  # fmt: skip
 def nan_to_num(
     xp: Any, input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None

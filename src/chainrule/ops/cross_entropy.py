@@ -201,6 +201,7 @@ _spread_samples = samples(
 
 @general(
     spelled="", node="NllLossBackward", samples=_spread_samples, vmap=_nll_backward_batched,
+    check=only_floats("nll_loss_backward_out_frame"),
     meta=lambda raws, params: hollow(params["shape"], raws[0].dtype),
 )  # fmt: skip
 def nll_loss_backward(

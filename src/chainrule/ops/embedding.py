@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule.backends import cpu
 from chainrule.core.dtype import int64
-from chainrule.core.family import call, dtype_of, indexing, shape_of, spread
+from chainrule.core.family import call, indexing, shape_of, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -36,7 +36,7 @@ def _batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @indexing(
-    linear=True, spelled="f", name="embedding", vmap=_batched,
+    linear=True, spelled="f", name="embedding", vmap=_batched, real_slopes=True,
     samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding_idx=[-1, 2]),
 )  # fmt: skip
 def embedding_op(
@@ -97,8 +97,6 @@ def _table_pull(
 ) -> Any:
     if sparse:
         return _rows_named(g, indices, padding_idx, scale_grad_by_freq, tuple(weight_shape))
-    if dtype_of(g).is_complex:
-        raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     return embedding_sum(g, indices, rows=weight_shape[0], padding=padding_idx, by_freq=scale_grad_by_freq)
 
 

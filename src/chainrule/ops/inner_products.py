@@ -45,7 +45,8 @@ def _check_bytes(input: Any, mat2: Any) -> None:
     spelled="", name="_int_mm", samples=samples(integers(100), [((2, 3), (3, 4))]), node={"": "NotImplemented"}
 )
 def _byte_product(xp: Any, input: Array, mat2: Array) -> Array:
-    """The product of two matrices of small integers. (BLAS knows floats alone; 64 bits hold every sum exactly.)"""
+    """The product of two matrices of small integers."""
+    # by way of floats, which alone BLAS knows: 64 bits hold every sum exactly
     return xp.matmul(input.astype(np.float64), mat2.astype(np.float64)).astype(np.int32)
 
 

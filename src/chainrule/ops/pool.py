@@ -313,10 +313,12 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         divisor_override=[None],
     )  # fmt: skip
     name, node = f"avg_pool{rank}d", f"AvgPool{rank}D"
-    taken = only_floats("avg_pool2d" if rank == 2 else "avg_pool3d_out_frame", "int64")
+    kernel, kernel_back = "avg_pool2d", "avg_pool2d_backward"
+    if rank == 3:
+        kernel, kernel_back = "avg_pool3d_out_frame", "avg_pool3d_backward_out_frame"
     pool = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0]),
-        exact=SAME_OUT, check=taken,
+        exact=SAME_OUT, check=only_floats(kernel, "int64"),
         meta=lambda raws, params: _at_size(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     spread = samples(
@@ -325,7 +327,8 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
     )  # fmt: skip
     back = general(
         adjoint, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True, samples=spread,
-        vmap=_as_one(lambda: _AVG[rank][1]), meta=lambda raws, params: _at_size(raws[0], params["space"]),
+        check=only_floats(kernel_back, "int64"), vmap=_as_one(lambda: _AVG[rank][1]),
+        meta=lambda raws, params: _at_size(raws[0], params["space"]),
     )  # fmt: skip
     pool.vjp(
         input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: back(
@@ -450,9 +453,9 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     largest.__doc__ = "The largest value of each of `output_size` shares, and where in its plane it lies."
     name, node = f"_adaptive_avg_pool{rank}d", f"AdaptiveAvgPool{rank}D"
     given = [((2, *(5,) * rank),)]
-    kernels = ("adaptive_avg_pool2d", "adaptive_max_pool2d")
+    kernels = ("adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_max_pool2d")
     if rank == 3:
-        kernels = ("adaptive_avg_pool3d_cpu", "adaptive_max_pool3d_cpu")
+        kernels = ("adaptive_avg_pool3d_cpu", "adaptive_avg_pool3d_backward_cpu", "adaptive_max_pool3d_cpu")
     avg = general(
         mean, name=name, node=node, spelled="", linear=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
         check=only_floats(kernels[0]),
@@ -461,12 +464,13 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     )  # fmt: skip
     back = general(
         spread, name=f"{name}_backward", node=f"{node}Backward", spelled="", linear=True,
-        vmap=_as_one(lambda: _ADAPTIVE[rank][1]), meta=lambda raws, params: _at_size(raws[0], params["space"]),
+        check=only_floats(kernels[1]), vmap=_as_one(lambda: _ADAPTIVE[rank][1]),
+        meta=lambda raws, params: _at_size(raws[0], params["space"]),
         samples=samples(real, [((2, *(2,) * rank),)], space=[(5,) * rank]),
     )  # fmt: skip
     top = general(
         largest, name=f"_adaptive_max_pool{rank}d", node=f"AdaptiveMaxPool{rank}D", spelled="",
-        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]), check=only_floats(kernels[1]),
+        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]), check=only_floats(kernels[2]),
         samples=samples(apart, given, output_size=[(2,) * rank]),
         meta=lambda raws, params: _with_indices(raws[0], params["output_size"]),
     )  # fmt: skip

@@ -103,7 +103,7 @@ def _array(x: Any) -> Any:
 
 
 def complex_case(case: Case) -> Case | None:
-    """The case at complex inputs, made of two real draws; None if the op takes no complex numbers."""
+    """The case at complex inputs, made of two real draws; None if the op takes none, or records none."""
     if not case.smooth or any(case.inputs[i].dtype.kind == "c" for i in case.smooth):
         return None
     rows = []
@@ -113,8 +113,8 @@ def complex_case(case: Case) -> Case | None:
         rows.append(tuple(keep(x + 1j * y) if i in case.smooth else x for i, (x, y) in enumerate(both)))
     made = Case(case.op, rows, case.params, f"{case.label} complex")
     try:
-        with swapped(grad=False):
-            run(made, tensors(made.inputs))
+        with swapped(grad=True):
+            run(made, tensors(made.inputs, made.smooth))
     except (TypeError, RuntimeError, NotImplementedError, ValueError):
         return None
     return made
