@@ -7,9 +7,14 @@ from chainrule.config import settings
 from chainrule.core.dtype import ALL, FLOAT8, NAMES, dtype
 from chainrule.core.tensor import Tensor, TensorBase
 from chainrule.ops.flags import set_fill_uninitialized_memory as _set_deterministic_fill_uninitialized_memory
-from chainrule.ops.storages import StorageBase
+from chainrule.ops.lazy_clone import is_lazy as _is_cow_tensor
+from chainrule.ops.storage import const_data_ptr as _data_address
+from chainrule.ops.storages import StorageBase, storage_of
 
-__all__ = ["StorageBase", "TensorBase", "_set_deterministic_fill_uninitialized_memory", "has_lapack"]
+__all__ = [
+    "StorageBase", "TensorBase", "_data_address", "_is_cow_tensor", "_set_deterministic_fill_uninitialized_memory",
+    "has_lapack",
+]  # fmt: skip
 
 has_lapack = True  # NumPy's
 
@@ -17,6 +22,11 @@ has_lapack = True  # NumPy's
 def _is_alias_of(self: Tensor, other: Tensor) -> bool:
     """Do two tensors look into the same memory?"""
     return owner(self.raw) is owner(other.raw)
+
+
+def _storage_address(self: Tensor) -> int:
+    """What tells storages apart."""
+    return id(storage_of(self))
 
 
 def _get_all_dtypes() -> list[dtype]:

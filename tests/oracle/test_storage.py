@@ -98,6 +98,18 @@ torch.ones(1, 1, 3).dim_order(ambiguity_check=True); x.dim_order(ambiguity_check
 torch.ones(1, 2, 1, 1).dim_order(ambiguity_check=[torch.contiguous_format, torch.channels_last])
 x.data_ptr() == x.const_data_ptr(); torch.ones(2, dtype=torch.uint16).storage_type(); torch.empty(0).data_ptr()
 """
+LAZY = """
+x._lazy_clone(); x._lazy_clone().data_ptr() == x.data_ptr(); x._lazy_clone().const_data_ptr() == x.const_data_ptr()
+(c := x._lazy_clone(), torch._C._is_cow_tensor(x), torch._C._is_cow_tensor(c)); torch._C._is_cow_tensor(x)
+(c := x._lazy_clone(), x.add_(1), c, torch._C._is_cow_tensor(x), torch._C._is_cow_tensor(c), c.mul_(2), x)
+(c := x._lazy_clone(), v := x.view(2, 2), v.zero_(), x, c, torch._C._is_cow_tensor(v)); (c := x._lazy_clone(), c[0])
+(c := x._lazy_clone(), c.__setitem__(0, 9), c, x); (c := x._lazy_clone(), torch.add(x, 1, out=c), x)
+(c := x._lazy_clone(), x.untyped_storage().fill_(0), c, x); (c := x._lazy_clone(), x.numpy().fill(3), c, x)
+(c := x._lazy_clone(), x.storage().__setitem__(1, 5), c, x)
+(c := x[1:]._lazy_clone(), c.storage_offset(), c.fill_(7), x)
+(c := x._lazy_clone(), d := c._lazy_clone(), c.fill_(1), x, d, torch._C._is_cow_tensor(d)); y.t()._lazy_clone().stride()
+(c := x.requires_grad_()._lazy_clone(), c.sum().backward(), c, x.grad); (x.data._lazy_clone(), x.resize_(9).shape)
+"""
 
 
 PACKAGE = r"chainrule(\.core\.tensor)?"
@@ -125,7 +137,7 @@ def run(t, text):
     return re.sub(PACKAGE, "torch", repr(found)), layout
 
 
-@pytest.mark.parametrize("text", [*expressions(UNTYPED), *expressions(TYPED), *expressions(EXCHANGED)])
+@pytest.mark.parametrize("text", [each for table in (UNTYPED, TYPED, EXCHANGED, LAZY) for each in expressions(table)])
 def test_same_text(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

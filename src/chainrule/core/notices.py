@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+from chainrule.config import settings
 from chainrule.core.sites import frames_to_user
 
-__all__ = ["is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
+__all__ = ["alert_nondeterministic", "is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
 
 _said: set[str] = set()
 _always = [False]
@@ -34,3 +35,24 @@ def warn_once(text: str) -> None:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep inside the package."""
     warnings.warn(text, category, stacklevel=1 + frames_to_user())
+
+
+_ALERT = (
+    "{} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True{})'. "
+    "You can "
+)
+_ISSUE = (
+    "file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for "
+    "this operation."
+)
+
+
+def alert_nondeterministic(name: str) -> None:
+    """Refuse, or only warn, where the program asked for determinism and PyTorch promises none for an op."""
+    if settings.deterministic == 1:
+        warn(_ALERT.format(name, ", warn_only=True") + _ISSUE)
+    elif settings.deterministic:
+        raise RuntimeError(
+            _ALERT.format(name, "") + "turn off determinism just for this operation, or you can use the "
+            "'warn_only=True' option, if that's acceptable for your application. You can also " + _ISSUE
+        )

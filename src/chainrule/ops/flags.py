@@ -1,5 +1,5 @@
-"""Switches of the process that programs set and ask for. Results here do not depend on thread timing, so asking for
-deterministic algorithms is always granted."""
+"""Switches of the process that programs set and ask for. Results here do not depend on thread timing: who asks for
+deterministic algorithms is refused only what PyTorch refuses (core.notices)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from chainrule.core.tensor import CPU, Tensor
 from chainrule.ops.create import creation, dtype_from, made, place, read_size
 from chainrule.ops.from_data import shared
 from chainrule.ops.python_protocol import concrete
+from chainrule.ops.storages import own_memory
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -28,6 +29,7 @@ def __dlpack__(
         raise BufferError(f"Unsupported device type {self.device.type}.")
     if self.is_conj():
         raise BufferError("Can't export tensors with the conjugate bit set")
+    own_memory(self)
     raw = concrete(self, "numpy")
     if raw.dtype.isbuiltin != 1:
         from chainrule.backends.cpu import foreign  # lazy: ctypes, for the types that NumPy does not export

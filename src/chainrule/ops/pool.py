@@ -13,6 +13,7 @@ from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import general, spread
+from chainrule.core.notices import alert_nondeterministic
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
@@ -255,6 +256,7 @@ def _max_unpool(
             f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
             f"tensor with shape: {list(indices.shape)}"
         )
+    alert_nondeterministic(f"max_unpooling{max(rank, 2)}d_forward_out")  # two values may want one place
     if rank > 1:
         return _UNPOOL[rank].public(input, indices, size)
     return _UNPOOL[2].public(input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)

@@ -21,7 +21,7 @@ from chainrule.core.public import method, spell
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import LEAF, WRAPPERS, Tensor
 from chainrule.ops.create import made
-from chainrule.ops.storages import fix
+from chainrule.ops.storages import fix, own_memory
 
 __all__ = ["concrete"]
 
@@ -213,6 +213,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     """An array over the tensor's memory; `force` detaches and copies as far as needed."""
     if force:
         return self.detach().cpu().resolve_conj().resolve_neg().numpy()
+    own_memory(self)
     raw = concrete(self, "numpy")
     if here().grad and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")

@@ -15,7 +15,7 @@ from chainrule.core.layout import contiguous_format, preserve_format
 from chainrule.core.layout import memory_format as MemoryFormat
 from chainrule.core.public import getter, method, spell
 from chainrule.core.tensor import Tensor
-from chainrule.ops.storages import StorageBase, bottom, storage_of
+from chainrule.ops.storages import StorageBase, bottom, own_memory, storage_of
 from chainrule.ops.strided import geometry
 from chainrule.ops.typed_storage import TypedStorage, warn_of_removal
 
@@ -52,14 +52,19 @@ def storage_type(self: Tensor) -> Any:
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element."""
+    """The address of the first element, for those who may write there."""
+    if not is_sparse(bottom(self)):
+        own_memory(self)
+    return const_data_ptr(self)
+
+
+@method
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for those who only read."""
     raw = bottom(self)
     if is_sparse(raw):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     return memory.address(raw) if raw.size and isinstance(raw, np.ndarray) and not is_hollow(raw) else 0
-
-
-spell("const_data_ptr", data_ptr, "m")
 
 
 @method

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from chainrule.autograd.versions import store_of
-from chainrule.backends.cpu import memory
+from chainrule.backends.cpu import lazy, memory
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
@@ -26,7 +26,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import storage_extent
 from chainrule.core.tensor import CPU, META, Tensor
 
-__all__ = ["FIXED", "StorageBase", "UntypedStorage", "bottom", "fix", "storage_of"]
+__all__ = ["FIXED", "StorageBase", "UntypedStorage", "bottom", "fix", "own_memory", "storage_of"]
 
 FIXED = object()  # in a tensor's store, where no storage was asked for yet: others look at the memory, it cannot move
 
@@ -115,7 +115,7 @@ class StorageBase:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return 0 if self._held is None or not self._size else memory.address(self._bytes())
+        return 0 if self._held is None or not self._size else memory.address(self._writable())
 
     @property
     def device(self) -> Device:
@@ -174,6 +174,16 @@ class StorageBase:
         found = memory.bytes_of(self._held)
         return found if found.size == self._size else found[: self._size]
 
+    def own_memory(self) -> None:
+        """Before a write: a copy that waited for it (backends.cpu.lazy) is made now."""
+        held = self._held
+        if held is not None and lazy.leave(held):
+            self._move(held.copy())
+
+    def _writable(self) -> Any:
+        self.own_memory()
+        return self._bytes()
+
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
         return self._bytes().tolist()  # type: ignore[no-any-return]
@@ -204,14 +214,14 @@ class StorageBase:
             raise RuntimeError("Trying to slice with a step other than 1, but only a step of 1 is supported")
         if not isinstance(at, slice) and not 0 <= (at + self._size if at < 0 else at) < self._size:
             raise RuntimeError("out of bounds")
-        self._bytes()[at] = int(value) & 255
+        self._writable()[at] = int(value) & 255
 
     def fill_(self, value: int) -> StorageBase:
         """The same byte everywhere."""
         if not isinstance(value, (int, np.integer)):
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
         if self._held is not None:
-            self._bytes()[...] = int(value) & 255
+            self._writable()[...] = int(value) & 255
         return self
 
     def copy_(self, source: Any, non_blocking: bool = False) -> StorageBase:
@@ -225,7 +235,7 @@ class StorageBase:
         if self._held is not None:
             if source._held is None:
                 raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-            self._bytes()[...] = source._bytes()
+            self._writable()[...] = source._bytes()
         return self
 
     def clone(self) -> UntypedStorage:
@@ -257,7 +267,7 @@ class StorageBase:
         size = dtype.to_real().itemsize
         if self._size % size:
             raise RuntimeError(f"the length of data is not a multiple of {size}")
-        self._bytes().reshape(-1, size)[...] = self._bytes().reshape(-1, size)[:, ::-1].copy()
+        self._writable().reshape(-1, size)[...] = self._bytes().reshape(-1, size)[:, ::-1].copy()
 
     # ------------------------------------------------------------------------------------------------ other memory
 
@@ -288,6 +298,7 @@ class StorageBase:
     def _move(self, to: Any) -> None:
         """Look at other memory, and take along every tensor over the old."""
         old = self._held
+        lazy.leave(old)
         self._look_at(to)
         repoint({id(old): to})
 
@@ -301,6 +312,8 @@ class StorageBase:
         """Exchange the memory of two storages; tensors stay with their storage."""
         if self is other:
             return
+        self.own_memory()
+        other.own_memory()
         if self.device != other.device:
             raise RuntimeError("Expected self and other to be on the same device")
         if self._size != other._size and self._size and other._size:
@@ -471,6 +484,13 @@ def _hollow(t: Any, store: Any) -> Any:
     extent = memory.offset_of(raw) + storage_extent(raw.shape, memory.element_strides(raw))
     found = store.kept = UntypedStorage(extent * raw.dtype.itemsize, device="meta")
     return found
+
+
+def own_memory(t: Tensor) -> None:
+    """The memory of `t` is about to be written: a lazy copy of it is made now."""
+    raw = bottom(t)
+    if raw.__class__ is np.ndarray and lazy.is_lazy(raw):
+        storage_of(t).own_memory()
 
 
 def fix(t: Tensor) -> None:

@@ -332,6 +332,7 @@ class TypedStorage:
             raise IndexError(f"index {at} is out of bounds for dimension 0 with size {self._size()}")
         number = value.item() if isinstance(value, (np.number, np.bool_)) else value
         plain = self._dtype in _STORED
+        self._untyped_storage.own_memory()
         self._elements()[at] = int(number.real) if plain else cast_number(number, self._dtype)
 
     __setitem__ = _public(_setitem)

@@ -14,7 +14,7 @@ from chainrule.config import settings
 from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overlapping_and_dense
 
 __all__ = [
-    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "has_overlap", "mapped", "moved",
+    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "foreign", "has_overlap", "mapped", "moved",
     "moved_to", "offset_of", "ordered_as", "overlap", "overlaps", "owner", "partly_overlap", "place", "relaid",
     "rooted", "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
@@ -79,6 +79,11 @@ def rooted(raw: Any) -> Any:
         return raw.view(np.ndarray)
     extent = sum([(n - 1) * s for n, s in zip(raw.shape, raw.strides)]) + raw.dtype.itemsize
     return _make(np.ndarray, raw.shape, raw.dtype, np.asarray(_Foreign(raw, extent)), 0, raw.strides)
+
+
+def foreign(held: Any) -> Any:
+    """The bytes of an array that owns memory, as another owner of it."""
+    return np.asarray(_Foreign(held, held.nbytes)) if held.nbytes else np.empty(0, np.uint8)
 
 
 def moved_to(held: Any, shape: Shape, dtype: np.dtype[Any], first: int, steps: Shape) -> Any:
