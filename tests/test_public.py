@@ -1,5 +1,6 @@
 """The public door: what `import chainrule` promises is there, and what the README shows runs."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -42,3 +43,14 @@ def test_readme_block_runs(block: str, capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     for wanted in re.findall(r"# -> (.+)$", block, re.MULTILINE):
         assert wanted in printed
+
+
+def test_the_references_are_the_ops() -> None:
+    """`torch._refs` names each op where PyTorch keeps a reference of it; a method takes its tensor first."""
+    refs = importlib.import_module("chainrule._refs")
+    assert refs.sum is chainrule.sum and refs.linalg.vector_norm is chainrule.linalg.vector_norm
+    assert refs.nn.functional.gelu is chainrule.nn.functional.gelu and refs.special.ndtr is chainrule.special.ndtr
+    t = chainrule.arange(6)
+    assert refs.view(t, 2, 3).shape == (2, 3) and refs._conversions.half(t).dtype is chainrule.float16
+    assert refs.T(refs.view(t, 2, 3)).shape == (3, 2)
+    assert [name for name in refs.__all__ if not hasattr(refs, name)] == []
