@@ -119,7 +119,8 @@ def view_as_real(xp: Any, input: Array) -> Array:
     if is_sparse(input):
         return input.with_values(view_as_real(input.values))
     _refuse_pending(input)
-    return input[..., None].view(OF_NUMPY[input.dtype].to_real().numpy)
+    steps = [2 * s for s in memory.element_strides(input)]
+    return memory.reread(input, OF_NUMPY[input.dtype].to_real().numpy, (*input.shape, 2), (*steps, 1))
 
 
 view_as_real.vjp(input=_joined)
@@ -143,11 +144,14 @@ def view_as_complex(xp: Any, input: Array) -> Array:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if is_sparse(input) and input.values.ndim > 1:
         return input.with_values(view_as_complex(input.values))
-    if input.strides[-1] != input.itemsize:
+    *steps, last = memory.element_strides(input)
+    if last != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % (2 * input.itemsize) for s in input.strides[:-1]):
+    if any(s % 2 for s, n in zip(steps, input.shape) if n != 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return input.view(found.to_complex().numpy)[..., 0]
+    if memory.offset_of(input) % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return memory.reread(input, found.to_complex().numpy, input.shape[:-1], tuple([s // 2 for s in steps]))
 
 
 view_as_complex.vjp(input=lambda g: view_as_real(g))

@@ -106,31 +106,24 @@ def _recast(input: Any, dtype: DType) -> Any:
     have, want = input.dtype.itemsize, dtype.numpy.itemsize
     if have == want:
         return input.view(dtype.numpy)
-    if input.ndim == 0:
-        raise RuntimeError(
-            f"self.dim() cannot be 0 to view {OF_NUMPY[input.dtype].title} as {dtype.title} (different element sizes)"
-        )
-    if input.shape[-1] != 1 and input.strides[-1] != have:
-        raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {OF_NUMPY[input.dtype].title} as {dtype.title} "
-            f"(different element sizes), but got {input.strides[-1] // have}"
-        )
-    if want > have:
-        _check_divides(input, dtype, want // have)
-    return input.view(dtype.numpy)
-
-
-def _check_divides(input: Any, dtype: DType, ratio: int) -> None:
     name = f"to view {OF_NUMPY[input.dtype].title} as {dtype.title} (different element sizes)"
-    if input.shape[-1] % ratio:
-        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {name}, but got {input.shape[-1]}")
-    if memory.offset_of(input) % ratio:
-        raise RuntimeError(
-            f"self.storage_offset() must be divisible by {ratio} {name}, but got {memory.offset_of(input)}"
-        )
-    for axis, step in enumerate(memory.element_strides(input)[:-1]):
-        if step % ratio:
-            raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {name}, but got {step}")
+    if input.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {name}")
+    *steps, last = memory.element_strides(input)
+    if want > have:
+        _check_multiple("size(-1)", input.shape[-1], want // have, name)
+        _check_multiple("storage_offset()", memory.offset_of(input), want // have, name)
+    if last != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {name}, but got {last}")
+    for axis, step in enumerate(steps if want > have else ()):
+        _check_multiple(f"stride({axis})", step, want // have, name)
+    count = input.shape[-1] * have // want
+    return memory.reread(input, dtype.numpy, (*input.shape[:-1], count), (*(s * have // want for s in steps), 1))
+
+
+def _check_multiple(what: str, got: int, ratio: int, name: str) -> None:
+    if got % ratio:
+        raise RuntimeError(f"self.{what} must be divisible by {ratio} {name}, but got {got}")
 
 
 def _batch_unsafe_view(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overl
 __all__ = [
     "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "foreign", "has_overlap", "mapped", "moved",
     "moved_to", "offset_of", "ordered_as", "overlap", "overlaps", "owner", "partly_overlap", "place", "relaid",
-    "rooted", "room_like", "strided", "take", "uninitialised",
+    "reread", "rooted", "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -92,6 +92,13 @@ def moved_to(held: Any, shape: Shape, dtype: np.dtype[Any], first: int, steps: S
     if 0 in shape:
         first = min(first, held.nbytes // item)
     return _make(np.ndarray, shape, dtype, bytes_of(held), first * item, tuple([s * item for s in steps]))
+
+
+def reread(raw: Any, dtype: np.dtype[Any], shape: Shape, steps: Shape) -> Any:
+    """The memory of `raw`, from its first element on, as elements of another dtype."""
+    held = bytes_of(owner(raw))
+    first = min(address(raw) - address(held), held.nbytes)  # where nothing is there, any place will do
+    return _make(raw.__class__, shape, dtype, held, first, tuple([s * dtype.itemsize for s in steps]))
 
 
 def deep_copy(held: Any, memo: dict[int, Any]) -> Any:
