@@ -61,6 +61,22 @@ torch._addmm_activation(-p, p, p[:2], use_gelu=True) | torch._addmm_activation(p
 torch.linalg._powsum(v) | torch.linalg._powsum(p, 3, 1, True) | torch.linalg._powsum(-p, 1, dtype=torch.float64)
 torch.linalg._powsum(x, 0) | torch.linalg._powsum(x, float("inf"))
 """
+REREAD = """
+torch.view_as_complex(p.as_strided((1, 2), (1, 1))).stride()
+torch.view_as_complex(v[1:3]) | torch.view_as_complex(o[:, 2:4])
+torch.view_as_complex(p.as_strided((2, 2), (1, 1))) | torch.view_as_real(torch.view_as_complex(p)[:, None]).stride()
+torch.view_as_real(torch.zeros(3, 0, dtype=torch.complex64)).stride() | torch.view_as_complex(e.reshape(0, 2)).stride()
+e.reshape(0, 3).view(torch.int16).stride() | x[:, :1].view(torch.int16).stride() | x[:, 1:2].t().view(torch.int16)
+x[:1, :1].view(torch.float64) | x[:, 1:].view(torch.float64) | o[:, 2:].view(torch.float64).stride()
+o[:, ::2].view(torch.float64) | o[:, ::2].view(torch.int8) | v[0].view(torch.int8) | v[:1].expand(3, 4).view(torch.int8)
+v[:1, None].expand(4, 3).view(torch.int8)
+"""
+CALLED_BY_PARTS = """
+torch.ops.aten.index.Tensor(x, []) | torch.ops.aten.unfold_backward(x, [5], 0, 3, 2)
+torch.ops.aten.unfold_backward(x, [6], 0, 3, 0) | torch.ops.aten.unfold_backward(x, [6], 0, -1, 1)
+torch.add(x, torch.tensor(2), x) | torch.add(x, torch.tensor([2]), x) | torch.add(v > 1, torch.tensor(True), True)
+torch.lerp(x.half(), -x.half(), 70000) | torch.lerp(x.half(), -x.half(), 1e40) | torch.lerp(x.half(), -x.half(), 0.7)
+"""
 WITHOUT_CUDA = """
 torch.cuda.is_available() | torch.cuda.device_count() | torch.cuda.is_initialized() | torch.cuda.current_device()
 torch.cuda.synchronize() | torch.cuda.get_device_name(0) | torch.cuda.get_device_capability()
@@ -89,7 +105,8 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}".replace("chainrule", "torch")
 
 
-PROGRAMS = lines("\n".join([OUT_OF_CREATION, JOINED_AND_MOVED, HASHED, COUNTED, MULTIPLIED, WITHOUT_CUDA]))
+TEXTS = [OUT_OF_CREATION, JOINED_AND_MOVED, HASHED, COUNTED, MULTIPLIED, REREAD, CALLED_BY_PARTS, WITHOUT_CUDA]
+PROGRAMS = lines("\n".join(TEXTS))
 
 
 @pytest.mark.parametrize("expression", PROGRAMS)

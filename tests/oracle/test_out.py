@@ -21,6 +21,8 @@ bmm(x[None],x[None]) matmul(x,x[0]) matmul(x,x) softmax(x,0) log_softmax(x,0) sc
 index_add(x,0,k,x[:1])
 index_copy(x,0,k,x[:1]) where(x>0,x,x) pow(x,2) lerp(x,x,x) addmm(x,x,x) renorm(x,2,0,1.) nan_to_num(x) round(x) sign(x)
 abs(x) cat([x,x]) maximum(x,x) div(x,x) gt(x,1) argmax(x,0) outer(x[0],x[0]) kron(x,x)
+sum(x,0,dtype=m.float32) prod(x,0,dtype=m.float64) mean(x,0,dtype=m.float32) nansum(x,0,dtype=m.float64)
+nanmean(x,0,dtype=m.float32) nonzero(x) nonzero(x,as_tuple=True) searchsorted(x,x) bucketize(x,x[0],out_int32=True)
 """.split()
 
 
@@ -32,6 +34,22 @@ def test_out_of_another_dtype(call: str, dtype: str) -> None:
         assert isinstance(outcomes[0], str) and first_sentence(outcomes[1]) in re.sub(r"\d+", "#", outcomes[0])
     else:
         assert outcomes[0] == outcomes[1]
+
+
+PAIRS = "mode(x) median(x,0) nanmedian(x,0) kthvalue(x,1,0) max(x,0) sort(x) topk(x,1) cummax(x,0)".split()
+
+
+@pytest.mark.parametrize("call", PAIRS)
+@pytest.mark.parametrize("dtypes", [("float32", "int32"), ("float64", "int64")])
+def test_out_of_values_and_indices_of_another_dtype(call: str, dtypes: tuple[str, str]) -> None:
+    outcomes = []
+    for m in (chainrule, torch):
+        room = [m.empty(0, dtype=getattr(m, d)) for d in dtypes]
+        scope = {"m": m, "x": m.tensor([[1.5, -2.0], [0.5, 3.0]]), "o": room}
+        with pytest.raises(RuntimeError) as caught:
+            eval(f"m.{call[:-1]}, out=tuple(o))", scope)
+        outcomes.append(first_sentence(str(caught.value)))
+    assert outcomes[0] == outcomes[1]
 
 
 def outcome(m: Any, call: str, dtype: str) -> Any:

@@ -6,7 +6,7 @@ eagerly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
@@ -57,7 +57,7 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
         if fault is None:
             raise
         raise fault from None
-    return result if out is None else write_out(op, result, out, inputs)
+    return result if out is None else write_out(op, result, out, inputs, params)
 
 
 def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +201,8 @@ def with_aliases(op: Op, given: dict[str, Any], aliased: dict[str, Any]) -> Any:
 
 def with_early(op: Op, form: Any, args: tuple[Any, ...], params: dict[str, Any], *out: Any) -> Any:
     """A deprecated form of the call: `add(x, 2, y)` means `add(x, y, alpha=2)`."""
-    if len(args) != len(op.inputs) + 1 or not isinstance(args[1], NUMBERS):
+    number = args[1].item() if _is_bare_number(args[1]) else args[1]
+    if len(args) != len(op.inputs) + 1 or not isinstance(number, NUMBERS):
         raise TypeError(f"{form.name}() takes {len(op.inputs)} positional arguments but {len(args)} were given")
     first, *rest = [f"Tensor {n}" for n in op.inputs]
     self, end = ([first], ["Tensor out = None"]) if form is op else ([], [])
@@ -211,13 +212,23 @@ def with_early(op: Op, form: Any, args: tuple[Any, ...], params: dict[str, Any],
         f"This overload of {form.name} is deprecated:\n\t{form.name}({old})\n"
         f"Consider using one of the following signatures instead:\n\t{form.name}({new})"
     )
-    return door(form, (args[0], *args[2:]), {**params, op.early: args[1]}, *out)
+    return door(form, (args[0], *args[2:]), {**params, op.early: number}, *out)
+
+
+def _is_bare_number(x: Any) -> bool:
+    """Is it a tensor that may stand for a number?"""
+    return isinstance(x, Tensor) and x.ndim == 0 and not x.requires_grad
 
 
 # -------------------------------------------------------------------------------------------------------- out=
 
 
-def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+_NOTHING: Mapping[str, Any] = {}
+
+
+def write_out(
+    op: Op, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any] = _NOTHING
+) -> Any:
     """Put a result into the tensor(s) given as `out`."""
     if op.outs is not None:
         targets = tuple(out)
@@ -225,18 +236,20 @@ def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
             raise TypeError(f"{op.name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {len(targets)}")
         names = getattr(result, "_fields", ("result",) * len(targets))
         for name, value, target in zip(names, result, targets):
-            _check_out(op, name, value, target, inputs)
+            _check_out(op, name, value, target, inputs, params)
         for value, target in zip(result, targets):
             _write_one(op, value, target, inputs)
         return type(result)(*targets) if hasattr(result, "_fields") else targets
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if not isinstance(target, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    _check_out(op, "result", result, target, inputs)
+    _check_out(op, "result", result, target, inputs, params)
     return _write_one(op, result, target, inputs)
 
 
-def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
+def _check_out(
+    op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any]
+) -> None:
     """Refuse, before anything is written, an `out=` that one result, of a name, may not go to."""
     wants = any(isinstance(t, Tensor) and t.edge is not None for t in (*inputs, out))
     if wants and here().grad:
@@ -249,7 +262,9 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     op.family.check_out(op, result, out, inputs)
-    exact = op.exact(inputs, out) if callable(op.exact) else op.exact
+    exact = op.exact
+    if callable(exact):
+        exact = exact(inputs=inputs, params=params, name=name, result=result, out=out)
     fits = can_cast(result.dtype, out.dtype)
     if exact is not None and out.dtype is not result.dtype and _is_strict(op, result, inputs):
         names = {"out_type": c_name(out.dtype), "result_type": c_name(result.dtype), "name": name}

@@ -19,8 +19,9 @@ from chainrule.core.tensor import Tensor
 __all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "made_overload", "overload_of", "written"]
 
 _OWN = {  # what PyTorch calls the ops that have a name of ours
-    "bernoulli_of": "bernoulli", "conj": "_conj", "log_softmax": "_log_softmax", "logsigmoid": "log_sigmoid_forward",
-    "max_all": "max", "median_all": "median", "min_all": "min", "mm_turned": "mm", "nanmedian_all": "nanmedian",
+    "bernoulli_of": "bernoulli", "conj": "_conj", "fold_windows": "unfold_backward",
+    "log_softmax": "_log_softmax", "logsigmoid": "log_sigmoid_forward", "max_all": "max", "median_all": "median",
+    "min_all": "min", "mm_turned": "mm", "nanmedian_all": "nanmedian",
     "normal_of": "normal", "paired_mm": "bmm", "prelu_kernel": "_prelu_kernel", "reshape_alias": "_reshape_alias",
     "rpow": "pow", "softmax": "_softmax", "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "to_copy": "_to_copy",
     "to_dtype": "_to_copy", "unique": "_unique2", "unsafe_view": "_unsafe_view", "view_dtype": "view",
@@ -28,7 +29,7 @@ _OWN = {  # what PyTorch calls the ops that have a name of ours
     "_batch_norm": "native_batch_norm", "_cdist": "_cdist_forward", "_pdist": "_pdist_forward",
 }  # fmt: skip
 _OURS = frozenset(  # names that PyTorch has not: steps of backwards, and several of its steps in one
-    """convolution_weight corner cut differentiable_once draw embedding_again embedding_sum fold_windows
+    """convolution_weight corner cut differentiable_once draw embedding_again embedding_sum
     histogramdd_from_bin_tensors index_put_at index_sum kept linear_batch linear_batch_plain linear_rows
     linear_rows_plain masked_rest max_pool_gather max_pool_scatter moved new_filled picked place place_diagonal placed
     recurrence running_product scatter_fold sparse_coo sparse_mm sparse_sum sparse_to_dense sparse_values
@@ -53,11 +54,18 @@ _BY_PARAM = {  # the overload that a parameter asks for, if it is given
 }  # fmt: skip
 _AXES = frozenset("amax amin flip logsumexp mean nansum std std_mean sum var var_mean".split())  # `dim` is a list
 _FUNCTIONS: dict[str, Callable[..., Any]] = {  # what to call where the arguments are not those of an op
-    "index": lambda x, indices: x[tuple([slice(None) if i is None else i for i in indices])],
+    "index": lambda x, indices: _indexed(x, indices),
     "_local_scalar_dense": lambda x: x.item(),
     "_log_softmax": lambda x, dim, half=False, **more: REGISTRY["log_softmax"].fn.public(x, dim=dim, **more),
     "_softmax": lambda x, dim, half=False, **more: REGISTRY["softmax"].fn.public(x, dim=dim, **more),
 }
+def _indexed(x: Tensor, indices: Any) -> Tensor:
+    """Elements by a list of indices, one for each of the first axes; None takes an axis whole."""
+    if not indices:
+        raise IndexError("at least one index must be provided")
+    return x[tuple([slice(None) if i is None else i for i in indices])]
+
+
 _NEW = {None: "new_empty", 0: "new_zeros", 1: "new_ones"}
 _NAMED = frozenset(("device", "dtype", "generator", "layout", "memory_format"))  # never by position
 _DEFAULTS = {name: {"dim": None, "correction": 1, "keepdim": False} for name in ("std", "std_mean", "var", "var_mean")}

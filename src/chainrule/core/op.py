@@ -94,7 +94,7 @@ class Op:
         "differentiable",  # positions of the outputs that carry gradients
         "doc",
         "early",  # the number that a deprecated form of the call takes second: `add(x, 2, y)`; or ""
-        "exact",  # the message when out= has not the result's very dtype, or a function that gives it; or None
+        "exact",  # the message when out= has not the result's very dtype, or what gives it (door._check_out); or None
         "family",
         "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say
         "fn",  # the function a declaration returns
@@ -151,7 +151,7 @@ class Op:
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)
-        self.exact: str | Callable[[tuple[Any, ...], Any], str | None] | None = facts.pop("exact", None)
+        self.exact: str | Callable[..., str | None] | None = facts.pop("exact", None)
         self.fills: bool = facts.pop("fills", False)
         self.early: str = facts.pop("early", "")
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)

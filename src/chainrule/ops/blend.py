@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, complex128, float64, widened
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, bfloat16, complex128, float16, float32, float64, widened
 from chainrule.core.family import call, cast, common_dtype, dtype_of, elementwise, general
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, composite, method
@@ -28,7 +28,7 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, end, weight = inputs
     same_dtype(inputs if is_dimensioned(weight) else inputs[:2], ("self", "end", "weight"))
     if not isinstance(weight, Tensor):
-        refuse_overflow(weight, input.dtype)
+        refuse_overflow(weight, float32 if input.dtype in (float16, bfloat16) else input.dtype)
     not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)(
         (input, end), params
     )

@@ -328,7 +328,7 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     ),
     node={"TTT": "ClampBackward0", "TTO": "ClampBackward0", "TOT": "ClampBackward0", "TNN": "ClampBackward1",
           "TNO": "ClampBackward1", "TON": "ClampBackward1"},
-    exact=lambda inputs, out: None if any(isinstance(t, Tensor) for t in inputs[1:]) else EXACT, spelled="fmiF",
+    exact=lambda inputs, **_: None if any(isinstance(t, Tensor) for t in inputs[1:]) else EXACT, spelled="fmiF",
 )  # fmt: skip
 def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Every element moved into [min, max]; if min > max, everything is max."""

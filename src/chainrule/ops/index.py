@@ -674,6 +674,7 @@ def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     vmap=_no_batch("nonzero"),
     meta=unknown_shape,
     name="nonzero",
+    exact="nonzero: Expected out tensor to have scalar type Long but got scalar type{out}",
     samples=samples(integers(2), [((2, 3),), ((4,),)]),
 )
 def nonzero_op(xp: Any, input: Array) -> Array:
@@ -686,6 +687,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Where the elements are not zero: one row per element, or (`as_tuple`) one vector per axis."""
     if not as_tuple:
         return nonzero_op.public(input) if out is None else nonzero_op.public(input, out=out)
+    if out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     x = input if input.ndim else input.unsqueeze(0)
     return nonzero_op.public(x).unbind(1)
 

@@ -237,6 +237,10 @@ def _batch_fold(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 )  # fmt: skip
 def fold_windows(xp: Any, g: Array, *, shape: Shape, dimension: int, size: int, step: int) -> Array:
     """The adjoint of `unfold`: every window is added where it was read."""
+    if step <= 0:
+        raise ValueError(f"step is {step} but must be > 0")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if not shape:
         return xp.asarray(g.sum(), g.dtype)
     axis = normalize_dim(dimension, len(shape))

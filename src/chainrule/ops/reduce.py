@@ -68,7 +68,7 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
 # ------------------------------------------------------------------------------------------------ sums and products
 
 
-@reduction(linear=True, fills=True, overload="dim", samples=samples(real, one, **_everywhere))
+@reduction(linear=True, fills=True, exact=SAME_OUT, overload="dim", samples=samples(real, one, **_everywhere))
 def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS:
@@ -88,6 +88,11 @@ def as_scalar(g: Any) -> Any:
     return g[()] if g.__class__ is np.ndarray else g
 
 
+def _if_asked(message: str) -> Any:
+    """A dtype that was asked for must be that of `out=`."""
+    return lambda params, **_: None if params["dtype"] is None else message
+
+
 def _mean_dtype(input: Any, dtype: DType | None) -> DType:
     given = OF_NUMPY[input.dtype] if dtype is None else dtype
     if given.category < 2:
@@ -99,7 +104,7 @@ def _mean_dtype(input: Any, dtype: DType | None) -> DType:
     return given
 
 
-@reduction(linear=True, overload="dim", samples=samples(real, one, **_everywhere))
+@reduction(linear=True, exact=_if_asked(SAME_OUT), overload="dim", samples=samples(real, one, **_everywhere))
 def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Mean over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS and input.size:
@@ -118,12 +123,15 @@ def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype
 mean.vjp(input=lambda g, input_shape, dim: unfolded(as_scalar(g) / (count(input_shape, dim) or 1), input_shape, dim))
 
 
+_NANSUM_OUT = "nansum: provided dtype must match dtype of result. Got {out} and {result}."
+
+
 def _check_nansum(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if inputs[0].dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
-@reduction(check=_check_nansum, samples=samples(real, one, **_everywhere))
+@reduction(check=_check_nansum, exact=_if_asked(_NANSUM_OUT), samples=samples(real, one, **_everywhere))
 def nansum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum of what is not NaN."""
     if dtype is not None and dtype.is_complex and input.dtype.kind in "fV":
@@ -154,7 +162,8 @@ def nanmean(
         )
     total = nansum(input, dim, keepdim, dtype=dtype)
     known = sum(input.detach() == input.detach(), dim, keepdim)
-    return into("nanmean", total / known, out, (input,))  # type: ignore[no-any-return]
+    exact = None if dtype is None else _NANSUM_OUT
+    return into("nanmean", total / known, out, (input,), exact)  # type: ignore[no-any-return]
 
 
 def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -169,6 +178,7 @@ def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 @reduction(
     overload="dim",
     fills=True,
+    exact=SAME_OUT,
     vmap=_prod_batch,
     samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]),
 )
@@ -500,7 +510,7 @@ def _logical_batch(name: str) -> Any:
 
 def _truth(name: str) -> Any:
     message = f"{name} only supports bool tensor for result, got: {{out}}"
-    return lambda inputs, out: None if out.dtype.name == "uint8" else message
+    return lambda out, **_: None if out.dtype.name == "uint8" else message
 
 
 _truths: dict[str, list[Any]] = {"dim": [None, 0, (-1,)], "keepdim": [False, True]}

@@ -105,7 +105,8 @@ def need_extent(name: str, input: Any, dim: int) -> None:
 
 @reduction(
     outs=("values", "indices"), check=refuse_unordered("kthvalue_cpu", "kthvalue"),
-    exact="output values must be of same type as input",
+    exact=lambda name, **_: "output values must be of same type as input" if name == "values"
+    else "output indices must be of scalar type Long",
     samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1], keepdim=[False, True]),
 )  # fmt: skip
 def kthvalue(xp: Any, input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Array:
@@ -119,7 +120,7 @@ def kthvalue(xp: Any, input: Array, k: int, dim: int = -1, keepdim: bool = False
 
 @reduction(
     outs=("values", "indices"), check=refuse_unordered("mode_cpu", "mode", bool_too=False),
-    exact="expected scalar type '{result}' but got '{out}' for values output",
+    exact="expected scalar type '{result}' but got '{out}' for {name} output",
     samples=samples(apart, _rows, dim=[0, -1], keepdim=[False, True]),
 )  # fmt: skip
 def mode(xp: Any, input: Array, dim: int = -1, keepdim: bool = False) -> Array:
@@ -229,8 +230,18 @@ def _rising(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return np.sort(rng.normal(size=shape), -1)
 
 
+def _place_out(result: Any, **_: Any) -> str:
+    """`out=` has the dtype that was asked for."""
+    return (
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+        "whether out_int32 flag is True, but we got output tensor's dtype {out} and out_int32 flag is "
+        f"{result.dtype.name == 'int32'}"
+    )
+
+
 @general(
     spelled="f",
+    exact=_place_out,
     samples=samples(_rising, [((5,), Drawn(real, 3)), ((2, 5), Drawn(real, 2, 3))], right=[False, True]),
 )
 def searchsorted(
@@ -264,4 +275,4 @@ def bucketize(
 ) -> Tensor:
     """The bucket of each element between ordered boundaries."""
     result = _bucketize.public(input, boundaries, out_int32=out_int32, right=right)
-    return into("bucketize", result, out, (input, boundaries))  # type: ignore[no-any-return]
+    return into("bucketize", result, out, (input, boundaries), _place_out(result))  # type: ignore[no-any-return]

@@ -224,9 +224,21 @@ def _batch_along(name: str) -> Any:
     return run
 
 
+def _median_out(name: str, **_: Any) -> str:
+    if name == "values":
+        return (
+            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type "
+            "torch.{out}Tensor does not equal torch.{result}Tensor (while checking arguments for median)"
+        )
+    return (
+        "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
+        "(while checking arguments for median)"
+    )
+
+
 _median_facts: dict[str, Any] = {
     "outs": ("values", "indices"), "check": refuse_unordered("median_cpu", "median"), "spelled": "",
-    "samples": samples(apart, [((3, 4),), ((),)], **_axes),
+    "exact": _median_out, "samples": samples(apart, [((3, 4),), ((),)], **_axes),
 }  # fmt: skip
 _whole_facts: dict[str, Any] = {
     "check": refuse_unordered("median_cpu", "median"), "spelled": "", "samples": samples(apart, [((3, 4),), ((),)]),
