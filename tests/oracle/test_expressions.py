@@ -72,6 +72,9 @@ o[:, ::2].view(torch.float64) | o[:, ::2].view(torch.int8) | v[0].view(torch.int
 v[:1, None].expand(4, 3).view(torch.int8)
 """
 CALLED_BY_PARTS = """
+torch.searchsorted(v, 2.5, sorter=torch.tensor([0, 2, 1, 3]))
+torch.searchsorted(v, 2.5, sorter=torch.tensor([0, 1, 2, 4]))
+torch.searchsorted(v, 2.5, sorter=torch.tensor([0, 1, 2, -1])) | torch.searchsorted(e, 2.5, sorter=e.long())
 torch.ops.aten.index.Tensor(x, []) | torch.ops.aten.unfold_backward(x, [5], 0, 3, 2)
 torch.ops.aten.unfold_backward(x, [6], 0, 3, 0) | torch.ops.aten.unfold_backward(x, [6], 0, -1, 1)
 torch.add(x, torch.tensor(2), x) | torch.add(x, torch.tensor([2]), x) | torch.add(v > 1, torch.tensor(True), True)

@@ -125,7 +125,7 @@ def column_sums(g: Any) -> Any:
 
 
 # Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
-_EXACT_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
+_EXACT_NUMBERS = frozenset(("div", "lerp", "mul"))
 _NATIVE = frozenset(("none", "compare", "native"))
 
 

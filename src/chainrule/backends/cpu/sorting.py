@@ -269,6 +269,8 @@ def _check_sorter(sequence: Array, sorter: Array) -> None:
         )
     if sorter.dtype != np.int64:
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter)}")
+    if sorter.size and not 0 <= sorter.min() <= sorter.max() < sequence.shape[-1]:
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
 def searchsorted(
