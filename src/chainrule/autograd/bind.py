@@ -28,7 +28,7 @@ from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
 from chainrule.backends.sparse import Unsupported
-from chainrule.core.ambient import LISTENING, QUIET, here
+from chainrule.core.ambient import LISTENING, QUIET, THREAD
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import Elementwise, set_binder
 from chainrule.core.op import REQUIRED, Op
@@ -53,7 +53,7 @@ def as_raw(r: Any) -> Any:
 _COMMON: dict[str, Any] = {
     "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32,
     "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
-    "here": here, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
+    "THREAD": THREAD, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "failed": failed, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray,
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
     "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
@@ -257,7 +257,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
-    lines += ["elif QUIET and not here().grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
+    lines += ["elif QUIET and not THREAD.record.grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
     lines += ["else:", "    cut = None"]
     lines += [f"    {line}" for line in NEW_STORE] if lay.outs else ["    store = None"]
     made = f"C_{kinds}()" if op.overload is None else f"C_{kinds}() if {op.overload} is None else C_{kinds}_1()"

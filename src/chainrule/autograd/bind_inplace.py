@@ -16,7 +16,7 @@ from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import Inplace, door, with_early
 from chainrule.autograd.nodes import compiled, tuple_text
 from chainrule.backends import cpu
-from chainrule.core.ambient import LISTENING, QUIET, here
+from chainrule.core.ambient import LISTENING, QUIET, THREAD
 from chainrule.core.op import Op
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import PLAIN, Store
@@ -25,8 +25,8 @@ __all__ = ["inplace_function", "inplace_of", "signature_text"]
 
 _SCOPE: dict[str, Any] = {
     "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE,
-    "LISTENING": LISTENING, "PLAIN": PLAIN, "QUIET": QUIET, "cut_here": cut_here, "Store": Store, "door": door,
-    "getframe": sys._getframe, "here": here, "new": object.__new__, "with_early": with_early, "xp": cpu,
+    "LISTENING": LISTENING, "PLAIN": PLAIN, "QUIET": QUIET, "THREAD": THREAD, "cut_here": cut_here,
+    "Store": Store, "door": door, "getframe": sys._getframe, "new": object.__new__, "with_early": with_early, "xp": cpu,
 }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
             f"else: {slow}",
         ]
         wants.append("wants")
-    lines += [f"if {' or '.join(wants)}:", f"    if not (QUIET and not here().grad): {slow}"]
+    lines += [f"if {' or '.join(wants)}:", f"    if not (QUIET and not THREAD.record.grad): {slow}"]
     if len(wants) > 1:
         lines.append(f"    if {first}.edge is None: {first}.cut = cut_here('no_grad')")
     for n in tensors[1:]:

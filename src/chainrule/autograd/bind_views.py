@@ -100,7 +100,8 @@ def _record(op: Op, kind: str, edge: str) -> list[str]:
 def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
     many = op.outs == "many"
     lines = [f"v = {x}.viewed", f"if v is not None: refresh({x})", *_store(op, x, params), *compute]
-    lines += [f"e = {x}.edge", "quiet = QUIET and not here().grad", "node = cut = None", f"if e is None: cut = {x}.cut"]
+    lines += [f"e = {x}.edge", "quiet = QUIET and not THREAD.record.grad", "node = cut = None"]
+    lines += [f"if e is None: cut = {x}.cut"]
     if op.pulls:
         lines += ["elif quiet: cut = cut_here('no_grad')", "else:", f"    if e is LEAF: e = accumulator({x})"]
         lines += _record(op, "T", "(e,)")
@@ -178,7 +179,8 @@ def list_source(op: Op, lines: list[str]) -> str:
 def _list_record(op: Op, xs: str, lay: Layout | None) -> list[str]:
     if lay is None:
         return [f"t.cut = cut if wants is None else cut_here('{op.name}')"]
-    lines = ["if wants is None: t.cut = cut", "elif QUIET and not here().grad: t.cut = cut_here('no_grad')", "else:"]
+    quiet = "elif QUIET and not THREAD.record.grad: t.cut = cut_here('no_grad')"
+    lines = ["if wants is None: t.cut = cut", quiet, "else:"]
     body = ["t.edge = node = C_V()", "t.cut = None", "node.edges = tuple(edges)"]
     body += [f"{xs}_shape = tuple([x.shape for x in raws])"] if lay.shapes else []
     body += [f"node.saved = {tuple_text(lay.unpacked())}", "node.checks = node.hooks = None", "node.key = tick()"]

@@ -339,6 +339,8 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
     state = here()
     if isinstance(t.store, InferenceStore):
         if not state.inference:
+            if recording and t.edge is LEAF:
+                raise GraphError(leaf_text(t, f"a {_WRITTEN_LEAF}"))
             raise RuntimeError(
                 "Inplace update to inference tensor outside InferenceMode is not allowed."
                 "You can make a clone to get a normal tensor before doing inplace update."

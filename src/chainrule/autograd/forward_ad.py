@@ -102,7 +102,7 @@ class _set_fwd_grad_enabled(Mode):
         self._mode = mode
         put(here().but(forward_grad=mode))
 
-    def again(self) -> Mode:
+    def clone(self) -> Mode:
         return _set_fwd_grad_enabled(self._mode)
 
     def __enter__(self) -> None:

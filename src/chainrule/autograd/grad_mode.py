@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import REPLAY
 from chainrule.core.ambient import Ambient, here, put
+from chainrule.core.blame import kind_of
 from chainrule.core.tensor import Tensor
 
 __all__ = [
@@ -32,7 +33,7 @@ class Mode:
         """What to change."""
         raise NotImplementedError
 
-    def again(self) -> Mode:
+    def clone(self) -> Mode:
         """A fresh mode of the same kind, one per call of a decorated function."""
         return type(self)()
 
@@ -63,7 +64,7 @@ class Mode:
 
         @functools.wraps(fn)
         def inside(*args: Any, **kwargs: Any) -> Any:
-            with self.again():
+            with self.clone():
                 return fn(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
@@ -78,12 +79,12 @@ def _decorated_generator(mode: Mode, fn: Any) -> Any:
         step, value = source.send, None
         try:
             while True:
-                with mode.again():
+                with mode.clone():
                     result = step(value)
                 try:
                     value, step = (yield result), source.send
                 except GeneratorExit:
-                    with mode.again():
+                    with mode.clone():
                         source.close()
                     raise
                 except BaseException as error:
@@ -121,16 +122,19 @@ class _Switch(Mode):
     _name: str
 
     def __init__(self, mode: bool) -> None:
-        self._mode = bool(mode)
+        if not isinstance(mode, bool):
+            title = f"{type(self).__name__}(): argument 'enabled' (position 1)"
+            raise TypeError(f"{title} must be bool, not {kind_of(mode)}")
+        self.mode = mode
         self._before = here()
         self._inside = self._before.but(**self.changes())
         put(self._inside)
 
     def changes(self) -> dict[str, Any]:
-        return {self._name: self._mode}
+        return {self._name: self.mode}
 
-    def again(self) -> Mode:
-        return type(self)(self._mode)
+    def clone(self) -> Mode:
+        return type(self)(self.mode)
 
     def __enter__(self) -> None:
         put(here().but(**self.changes()))
@@ -140,7 +144,7 @@ class _Switch(Mode):
         return super().__call__(fn)
 
     def __repr__(self) -> str:
-        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self._mode})"
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self.mode})"
 
 
 class set_grad_enabled(_Switch):
@@ -155,23 +159,23 @@ class inference_mode(Mode):
     def __new__(cls, mode: Any = True) -> Any:
         made = object.__new__(cls)
         if callable(mode):
-            made._mode = True
+            made.mode = True
             return made(mode)
         return made
 
     def __init__(self, mode: Any = True) -> None:
-        self._mode = bool(mode)
+        self.mode = bool(mode)
 
     def changes(self) -> dict[str, Any]:
-        return {"inference": self._mode, "grad": not self._mode, "forward_grad": not self._mode}
+        return {"inference": self.mode, "grad": not self.mode, "forward_grad": not self.mode}
 
-    def again(self) -> Mode:
-        return inference_mode(self._mode)
+    def clone(self) -> Mode:
+        return inference_mode(self.mode)
 
 
 def is_grad_enabled() -> bool:
     """Are operations recorded for backward?"""
-    return here().grad
+    return here().allowed
 
 
 def is_inference_mode_enabled() -> bool:
@@ -192,7 +196,7 @@ class set_multithreading_enabled(Mode):
         self._mode, self._was = bool(mode), self._flag[0]
         self._flag[0] = self._mode
 
-    def again(self) -> Mode:
+    def clone(self) -> Mode:
         return type(self)(self._mode)
 
     def __enter__(self) -> None:
@@ -215,7 +219,7 @@ class _force_original_view_tracking(Mode):
         self._mode, self._was = bool(mode), REPLAY[0]
         REPLAY[0] = self._mode
 
-    def again(self) -> Mode:
+    def clone(self) -> Mode:
         return type(self)(self._mode)
 
     def __enter__(self) -> None:

@@ -3,7 +3,6 @@ nested."""
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections.abc import Callable, Iterable
 from math import inf
@@ -11,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from chainrule.autograd.node import AccumulateGrad, Node, node_of
-from chainrule.core.ambient import Ambient
+from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.tensor import Port
 
 __all__ = [
@@ -159,14 +158,15 @@ def leaves_first(edges: Iterable[Any]) -> list[tuple[AccumulateGrad, Any]]:
 
 
 def on_fresh_stack(work: Callable[[], None]) -> None:
-    """Run `work` on a thread of its own, in this thread's context, and wait: its stack starts empty."""
+    """Run `work` on a thread of its own, in this thread's state, and wait: its stack starts empty."""
     failed: list[BaseException] = []
-    outer, context = running.task, contextvars.copy_context()
+    outer, record = running.task, here()
 
     def body() -> None:
         running.task = outer
+        put(record)
         try:
-            context.run(work)
+            work()
         except BaseException as error:
             failed.append(error)
 

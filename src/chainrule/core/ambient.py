@@ -1,4 +1,7 @@
-"""The state around a call: grad mode, interpreters, hooks. One record per thread and task, replaced, never mutated.
+"""The state around a call: grad mode, interpreters, hooks. One record per thread, replaced, never mutated.
+
+Per thread, not per context (`contextvars`): a notebook runs each cell in a copy of the context, and what a cell sets
+must hold in the next one. So a new thread, `asyncio.to_thread` too, begins with gradients on.
 
 Two lists tell the fast path that nothing is unusual, without a look at the thread's record (10 ns instead of 35).
 `LISTENING` is empty unless some thread's record differs from the default in more than the grad mode: then calls go
@@ -8,18 +11,19 @@ record.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "here", "put", "swapped", "without_grad"]
+__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "THREAD", "here", "put", "swapped", "without_grad"]
 
 
 class Ambient:
     """What a call may depend on besides its arguments."""
 
     __slots__ = (
+        "allowed",  # was recording asked for? `grad`, but for inference mode, which never records
         "anomaly",  # None, or the check_nan flag of detect_anomaly
         "dispatch",  # stack of TorchDispatchMode objects, innermost last
         "dual",  # depth of forward-mode levels opened with dual_level; -1 when none
@@ -32,6 +36,7 @@ class Ambient:
         "stack",  # stack of interpreters, innermost last
     )
 
+    allowed: bool
     anomaly: bool | None
     dispatch: tuple[Any, ...]
     dual: int
@@ -52,6 +57,8 @@ class Ambient:
         copy.inference, copy.modes, copy.stack = self.inference, self.modes, self.stack
         for name, value in changes.items():
             setattr(copy, name, value)
+        copy.allowed = changes.get("grad", self.allowed)
+        copy.grad = copy.allowed and not copy.inference
         if copy.stack or copy.hooks or copy.modes or copy.dual >= 0 or copy.anomaly is not None:
             return copy
         if copy.inference or copy.functions_off or copy.dispatch or not copy.forward_grad:
@@ -65,6 +72,7 @@ _new = object.__new__
 def _plain(grad: bool) -> Ambient:
     record = _new(Ambient)
     record.anomaly, record.dual, record.forward_grad, record.functions_off = None, -1, True, 0
+    record.allowed = grad
     record.grad, record.hooks, record.inference, record.modes, record.stack = grad, (), False, (), ()
     record.dispatch = ()
     return record
@@ -73,34 +81,71 @@ def _plain(grad: bool) -> Ambient:
 DEFAULT, NO_GRAD = _plain(True), _plain(False)
 LISTENING: list[None] = []
 QUIET: list[None] = []
-_record: ContextVar[Ambient] = ContextVar("chainrule", default=DEFAULT)
-here = _record.get
+
+
+class _End:
+    """Ends with its thread, and takes the thread's marks along."""
+
+    __slots__ = ("record",)
+
+    def __init__(self) -> None:
+        self.record = DEFAULT
+
+    def __del__(self) -> None:
+        _unmark(self.record, DEFAULT)
+
+
+class _Thread(threading.local):
+    record = DEFAULT
+
+    def __init__(self) -> None:
+        self.end = _End()
+
+
+THREAD = _Thread()
+
+
+def here() -> Ambient:
+    """This thread's state."""
+    return THREAD.record
 
 
 def put(record: Ambient) -> Ambient:
     """Make `record` this thread's state; return the one it replaces."""
-    before = here()
+    before = THREAD.record
     if before is record:
         return before
-    _count(LISTENING, before is DEFAULT or before is NO_GRAD, record is DEFAULT or record is NO_GRAD)
-    _count(QUIET, before.grad, record.grad)
-    _record.set(record)
+    _mark(before, record)
+    THREAD.record = THREAD.end.record = record
+    _unmark(before, record)
     return before
+
+
+# A mark is set before the record and taken away after it: an interrupt in between leaves one too many, never too few.
+
+
+def _mark(before: Ambient, record: Ambient) -> None:
+    if _usual(before) and not _usual(record):
+        LISTENING.append(None)
+    if before.grad and not record.grad:
+        QUIET.append(None)
+
+
+def _unmark(before: Ambient, record: Ambient) -> None:
+    if _usual(record) and not _usual(before):
+        LISTENING.pop()
+    if record.grad and not before.grad:
+        QUIET.pop()
+
+
+def _usual(record: Ambient) -> bool:
+    return record is DEFAULT or record is NO_GRAD
 
 
 def without_grad() -> Ambient:
     """Stop recording; return the record to put back."""
     before = here()
-    return put(NO_GRAD if before is DEFAULT or before is NO_GRAD else before.but(grad=False))
-
-
-def _count(marks: list[None], was_usual: bool, is_usual: bool) -> None:
-    """One mark per thread whose record is unusual."""
-    if was_usual is not is_usual:
-        if is_usual:
-            marks.pop()
-        else:
-            marks.append(None)
+    return put(NO_GRAD if _usual(before) else before.but(grad=False))
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Start (or stop) recording operations on this leaf."""
     if requires_grad and self.dtype.category < FLOAT:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if requires_grad and (self.edge is LEAF or not self.is_leaf):
+    if requires_grad and not self.is_leaf:
         return self
     self.requires_grad = requires_grad
     return self

@@ -18,8 +18,11 @@ __all__: list[str] = []
 
 
 def _node_name(t: Tensor) -> str | None:
-    """The bare name of the node that made it."""
-    node = t.grad_fn
+    """The bare name of the node that made it; `Invalid` for a view that may not be asked, but may be shown."""
+    try:
+        node = t.grad_fn
+    except RuntimeError:
+        return "Invalid"
     return None if node is None else node.name().rsplit("::", 1)[-1]
 
 
