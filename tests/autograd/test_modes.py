@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import chainrule as ch
 from chainrule.autograd import forward_ad as ad
+from chainrule.core import ambient
 
 on = ch.is_grad_enabled
 
@@ -50,6 +52,18 @@ def test_a_generator_is_in_the_mode_only_while_it_runs() -> None:
     for was_on in inside():
         assert not was_on
         assert on()
+
+
+def test_the_marks_of_a_thread_end_with_it() -> None:
+    def work() -> None:
+        ch.set_grad_enabled(False)
+        ch.autograd.set_detect_anomaly(True)
+
+    before = len(ambient.QUIET), len(ambient.LISTENING)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert (len(ambient.QUIET), len(ambient.LISTENING)) == before
 
 
 def test_decorating_a_class_is_deprecated() -> None:

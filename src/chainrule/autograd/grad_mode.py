@@ -121,7 +121,7 @@ class _Switch(Mode):
 
     _name: str
 
-    def __init__(self, mode: bool) -> None:
+    def __init__(self, mode: Any) -> None:
         if not isinstance(mode, bool):
             title = f"{type(self).__name__}(): argument 'enabled' (position 1)"
             raise TypeError(f"{title} must be bool, not {kind_of(mode)}")
