@@ -210,7 +210,8 @@ def _go(
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
     foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
     state = here()
-    tensors = create_graph or foreign or bool(state.stack or state.dispatch or WRAPPERS)
+    # tangents travel with tensors: forward mode over reverse mode
+    tensors = create_graph or foreign or state.dual >= 0 or bool(state.stack or state.dispatch or WRAPPERS)
     edges = [e for e, _, _ in starts]
     freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
     if tensors:

@@ -284,7 +284,7 @@ def eager_inplace(
     recording = state.grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
     recording = recording and target.dtype.category >= FLOAT
     check_writable(target, recording, op.name + "_")
-    dual = forward.active(inputs)
+    dual = forward.active(inputs) and target.dtype.category >= FLOAT
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
     edges = edges_of(op, inputs) if recording else ()
     write()

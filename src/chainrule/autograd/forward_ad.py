@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule.autograd import forward
 from chainrule.autograd.grad_mode import Mode
+from chainrule.autograd.tangents import check_size
 from chainrule.backends.pending import Pending, resolved
 from chainrule.core.ambient import here, put, swapped
 from chainrule.core.tensor import Tensor, fresh
@@ -151,12 +152,7 @@ def _check_pair(primal: Tensor, tangent: Tensor) -> None:
         raise RuntimeError(
             "Setting a forward gradient that itself has a forward gradient at the same level 0 is not supported."
         )
-    if tuple(primal.shape) != tuple(tangent.shape):
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-            f"this is not supported. Tensor is of size {list(primal.shape)} while the given forward gradient "
-            f"is of size {list(tangent.shape)}."
-        )
+    check_size(primal, tangent)
 
 
 def _same_layout(primal: Tensor, tangent: Tensor) -> bool:

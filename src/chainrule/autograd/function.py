@@ -35,6 +35,7 @@ from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
+from chainrule.autograd.tangents import check_size
 from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import store_of, touch, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
@@ -426,7 +427,7 @@ def _transformed(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by position, defaults filled in."""
+    """Arguments by position; defaults filled in for `setup_context`, which sees them all."""
     signature = cls._signature = cls._signature or inspect.signature(cls.forward)
     ctx = () if cls._separate else (None,)
     unknown = [k for k in kwargs if k not in signature.parameters]
@@ -437,7 +438,8 @@ def _bound(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
     except TypeError as error:
         text = str(error).removeprefix("got ")
         raise TypeError(f"{cls.__name__}.forward() {'' if text.startswith('missing') else 'got '}{text}") from None
-    found.apply_defaults()
+    if cls._separate:
+        found.apply_defaults()
     return found.args[len(ctx) :], found.kwargs
 
 
@@ -691,8 +693,8 @@ def _push(ctx: Any, args: tuple[Any, ...], outs: list[Any]) -> None:
     tangents = results if isinstance(results, tuple) else (results,)
     if len(tangents) != len(outs):
         raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of forward gradients (expected {len(outs)} "
-            f"got {len(tangents)})"
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} "
+            f"but got {len(tangents)})"
         )
     dirty = {id(t) for t in ctx.dirty_tensors}
     changed = {id(t) for t in given if t is not None and version_of(t) != versions[id(t)]}
@@ -720,7 +722,7 @@ def _set_one(ctx: Any, args: Any, index: int, out: Any, t: Any, level: int, chan
             )
         return
     if t is not None and not isinstance(t, Tensor):
-        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) from {ctx.name()}'s jvp")
+        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {index}.")
     silent = any(out is s for s in ctx.non_differentiable) or not (out.dtype.is_floating_point or out.dtype.is_complex)
     if silent and t is not None:
         raise RuntimeError(
@@ -733,6 +735,7 @@ def _set_one(ctx: Any, args: Any, index: int, out: Any, t: Any, level: int, chan
     elif out.viewed is not None and not silent:
         _check_view_tangent(args, out, t)
     if t is not None:
+        check_size(out, t)
         forward_mode.set_tangent(out, t, level)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
 from chainrule.backends.sparse import SparseArray
-from chainrule.core.ambient import put, without_grad
+from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
@@ -377,7 +377,9 @@ def _joined(held: Tensor, g: Any) -> Any:
 
 
 def accumulate_graph(leaf: Tensor, g: Any) -> None:
-    """Add a differentiable cotangent to the leaf's gradient, out of place."""
+    """Add a cotangent that is a tensor to the leaf's gradient: out of place if that is recorded."""
+    if g.__class__ is Tensor and g.raw.__class__ is np.ndarray and not here().grad:
+        return accumulate(leaf, g.raw)  # without its tangent, as PyTorch
     extra = leaf.extra
     assert extra is not None
     with _lock:

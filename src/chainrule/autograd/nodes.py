@@ -17,6 +17,7 @@ from chainrule.autograd.inline import expression
 from chainrule.autograd.node import SCALARS, Node, tick
 from chainrule.autograd.opnode import OpNode, saved_properties
 from chainrule.autograd.saved import recover, rewrap, stale, verify
+from chainrule.autograd.straight import with_slope
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor
@@ -199,9 +200,10 @@ def _rule_lines(lay: Layout, turn: str, raw: bool) -> list[str]:
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
     if len(lay.ruled) == 1:
         (n,) = lay.ruled
-        return [f"    return ({_fitted(lay, n, _call_of(op, n, turn), raw)},)"]
+        return [f"    return ({_sloped(op, _fitted(lay, n, _call_of(op, n, turn), raw), 'node.edges[0]', raw)},)"]
     for n in lay.ruled:
-        lines.append(f"    _{n} = None if {lay.edge(n)} is None else {_fitted(lay, n, _call_of(op, n, turn), raw)}")
+        pulled = _sloped(op, _fitted(lay, n, _call_of(op, n, turn), raw), lay.edge(n), raw)
+        lines.append(f"    _{n} = None if {lay.edge(n)} is None else {pulled}")
     return [*lines, f"    return ({', '.join(f'_{n}' for n in lay.ruled)})"]
 
 
@@ -222,6 +224,11 @@ def _fitted(lay: Layout, n: str, call: str, raw: bool) -> str:
     return f"(_p if {good} else fit(_p, {n}_shape, {n}_dtype))"  # an underscore: `p` may be a parameter
 
 
+def _sloped(op: Op, call: str, edge: str, raw: bool) -> str:
+    """A cotangent that depends on the input of a straight op too."""
+    return f"with_slope({call}, g, node, {edge})" if op.straight and not raw else call
+
+
 def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = False) -> Any:
     """The node class of one variant of an op, made on first need; `second`: see Op.overload."""
     key = (kinds, fit, conj, second)
@@ -238,7 +245,7 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
         "SCALARS": SCALARS, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened,
         "recover": recover, "rewrap": rewrap,
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
-        "whole_graph": whole_graph,
+        "whole_graph": whole_graph, "with_slope": with_slope,
     }  # fmt: skip
     scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()}
     texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]

@@ -126,6 +126,7 @@ class Op:
         "spelled",  # where the function is public: see core.public
         "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "steps",  # the same in the ops that PyTorch does it in, for who answers op by op; see autograd.dispatch
+        "straight",  # straight, or straight between kinks: its slope has zero derivatives; see autograd.straight
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
@@ -155,6 +156,7 @@ class Op:
         self.fills: bool = facts.pop("fills", False)
         self.early: str = facts.pop("early", "")
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
+        self.straight: bool = facts.pop("straight", False)
         self.steps: Callable[..., Any] | None = facts.pop("steps", None)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""

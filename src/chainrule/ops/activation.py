@@ -45,7 +45,7 @@ def _check_relu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     no_complex("clamp is not supported for complex types", NotImplementedError)(inputs, params)
 
 
-@elementwise(samples=samples(nonzero, one), check=_check_relu, spelled="fmiF")
+@elementwise(samples=samples(nonzero, one), check=_check_relu, spelled="fmiF", straight=True)
 def relu(xp: Any, input: Array) -> Array:
     """Zero where negative."""
     return xp.maximum(input, 0)
@@ -63,7 +63,10 @@ def sigmoid(xp: Any, input: Array) -> Array:
 sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
 
 
-@elementwise(samples=samples(nonzero, one, negative_slope=[0.01, 0.2]), check=floats_only("leaky_relu_cpu"), spelled="")
+@elementwise(
+    samples=samples(nonzero, one, negative_slope=[0.01, 0.2]), check=floats_only("leaky_relu_cpu"), spelled="",
+    straight=True,
+)  # fmt: skip
 def leaky_relu(xp: Any, input: Array, negative_slope: float = 0.01) -> Array:
     """x where positive, negative_slope * x elsewhere."""
     if 0 <= negative_slope <= 1:
@@ -206,7 +209,9 @@ def _check_hardtanh(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@elementwise(samples=samples(real, one, min_val=[-0.5], max_val=[0.5]), check=_check_hardtanh, spelled="")
+@elementwise(
+    samples=samples(real, one, min_val=[-0.5], max_val=[0.5]), check=_check_hardtanh, spelled="", straight=True
+)
 def hardtanh(xp: Any, input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Array:
     """x moved into [min_val, max_val]."""
     low, high = (np.asarray(v).astype(input.dtype) for v in (min_val, max_val))
@@ -226,7 +231,7 @@ def inside(input: Any, low: float, high: float) -> Any:
 hardtanh.vjp(input=lambda g, input, min_val, max_val: kept(g, inside(input, min_val, max_val)))
 
 
-@elementwise(samples=samples(real, one), check=floats_only("hardsigmoid_cpu"), spelled="")
+@elementwise(samples=samples(real, one), check=floats_only("hardsigmoid_cpu"), spelled="", straight=True)
 def hardsigmoid(xp: Any, input: Array) -> Array:
     """(x + 3) / 6, moved into [0, 1]."""
     return xp.minimum(xp.maximum(input + 3, 0), 6) / 6
@@ -245,7 +250,11 @@ hardswish.vjp(input=lambda g, input: select(input < 3, kept(g * (input * (1 / 3)
 
 
 @elementwise(
-    samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("hardshrink_cpu"), promote="native", spelled="fmn"
+    samples=samples(nonzero, one, lambd=[0.7]),
+    check=floats_only("hardshrink_cpu"),
+    promote="native",
+    spelled="fmn",
+    straight=True,
 )
 def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     """x, but 0 within lambd of 0."""
@@ -255,7 +264,9 @@ def hardshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
 hardshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lambd)))
 
 
-@elementwise(samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("softshrink_cpu"), spelled="n")
+@elementwise(
+    samples=samples(nonzero, one, lambd=[0.7]), check=floats_only("softshrink_cpu"), spelled="n", straight=True
+)
 def softshrink(xp: Any, input: Array, lambd: float = 0.5) -> Array:
     """x moved lambd toward 0, but not past it."""
     if lambd < 0:
@@ -271,6 +282,7 @@ softshrink.vjp(input=lambda g, input, lambd: kept(g, outside(input, -lambd, lamb
 @elementwise(
     samples=samples(apart, one, threshold=[0.1], value=[20.0]),
     check=not_for("threshold_cpu", BOOL, COMPLEX),
+    straight=True,
     spelled="",
 )
 def threshold(xp: Any, input: Array, threshold: float, value: float) -> Array:
@@ -287,6 +299,7 @@ threshold.vjp(input=lambda g, input, threshold: kept(g, call("logical_not", inpu
     node="PreluKernel",
     spelled="",
     check=floats_only("prelu_cpu"),
+    straight=True,
 )
 def _prelu(xp: Any, input: Array, weight: Array) -> Array:
     """x where positive, weight * x elsewhere."""
@@ -324,7 +337,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return result
 
 
-@elementwise(samples=samples(nonzero, [((3, 4), (3, 4))]), name="rrelu_with_noise", node="RreluWithNoise", spelled="")
+@elementwise(
+    samples=samples(nonzero, [((3, 4), (3, 4))]), name="rrelu_with_noise", node="RreluWithNoise", spelled="",
+    straight=True,
+)  # fmt: skip
 def _rrelu(xp: Any, input: Array, noise: Array) -> Array:
     """The elements times slopes that were drawn for them."""
     return input * noise

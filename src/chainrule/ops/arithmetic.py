@@ -333,8 +333,8 @@ def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
 
 def _pull_base(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, (int, float, complex)):
-        if exponent == 2:
-            return g * (2 * input)
+        if exponent == 2 and not isinstance(input, Tensor):
+            return g * (2 * input)  # as a power it would have two derivatives more
         return g * (exponent * pow(input, exponent - 1)) if exponent != 0 else zeros_like(g)
     return call("where", exponent == 0, zeros_like(g), g * (exponent * input ** (exponent - 1)))
 
@@ -391,7 +391,7 @@ def square(xp: Any, input: Array) -> Array:
     return xp.square(input)
 
 
-square.vjp(input=lambda g, input: g * (2 * input))
+square.vjp(input=lambda g, input: _pull_base(g, input, 2))
 
 
 @elementwise(samples=samples(positive, one), promote="float")

@@ -170,7 +170,7 @@ def _nll_backward_batched(values: Any, batched: Any, size: int, params: Any) -> 
 
 
 @general(
-    spelled="", samples=_classes, meta=_nll_meta, check=only_floats("nll_loss_out_frame"),
+    spelled="", samples=_classes, meta=_nll_meta, check=only_floats("nll_loss_out_frame"), straight=True,
     vmap=_nll_batched(lambda: nll_loss),  # type: ignore[has-type]
 )  # fmt: skip
 def nll_loss(xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Array:
@@ -185,7 +185,7 @@ _pixels = samples(
 
 @general(
     spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, check=only_floats("nll_loss2d_forward_out_frame"),
-    vmap=_nll_batched(lambda: nll_loss2d),  # type: ignore[has-type]
+    straight=True, vmap=_nll_batched(lambda: nll_loss2d),  # type: ignore[has-type]
 )  # fmt: skip
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str

@@ -57,7 +57,7 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
     rank = rank or 1
     given = samples(real, [((2, *(3,) * rank),)], padding=[(1, 2) * rank])
     pad = general(
-        forward, name=name, node=node, spelled="", linear=True, samples=given,
+        forward, name=name, node=node, spelled="", linear=True, straight=mode != "circular", samples=given,
         vmap=lambda values, batched, size, params: pad(values[0], **params),  # type: ignore[has-type]
         meta=lambda raws, params: _padded(raws, params, mode),
     )  # fmt: skip

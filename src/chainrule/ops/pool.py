@@ -91,6 +91,7 @@ def _max_pool_op(rank: int) -> Any:
     )  # fmt: skip
     op = general(
         forward, name=name, node=f"MaxPool{rank}DWithIndices", spelled="", outs=("out", "indices"), samples=given,
+        straight=True,
         vmap=_as_one(lambda: _MAX[rank]), meta=lambda raws, params: _with_indices(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     return op.vjp(input=lambda g, indices, input_shape: max_pool_scatter(g, indices, tuple(input_shape[-rank:])))
@@ -214,7 +215,8 @@ def _max_unpool_op(rank: int) -> Any:
 
     forward.__doc__ = "The values put back where `indices` say, zeros elsewhere."
     op = general(
-        forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", vmap=_both(lambda: _UNPOOL[rank]),
+        forward, name=f"max_unpool{rank}d", node=f"MaxUnpool{rank}D", spelled="", straight=True,
+        vmap=_both(lambda: _UNPOOL[rank]),
         meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
         samples=lambda rng: _unpool_samples(rng, (1,) * (rank - 1)),
     )  # fmt: skip
@@ -320,7 +322,7 @@ def _avg_pool_op(rank: int) -> tuple[Any, Any]:
         kernel, kernel_back = "avg_pool3d_out_frame", "avg_pool3d_backward_out_frame"
     pool = general(
         forward, name=name, node=node, spelled="", linear=True, samples=given, vmap=_as_one(lambda: _AVG[rank][0]),
-        exact=SAME_OUT, check=only_floats(kernel, "int64"),
+        straight=True, exact=SAME_OUT, check=only_floats(kernel, "int64"),
         meta=lambda raws, params: _at_size(raws[0], _pooled(raws[0], **params)),
     )  # fmt: skip
     spread = samples(
@@ -459,7 +461,7 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     if rank == 3:
         kernels = ("adaptive_avg_pool3d_cpu", "adaptive_avg_pool3d_backward_cpu", "adaptive_max_pool3d_cpu")
     avg = general(
-        mean, name=name, node=node, spelled="", linear=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
+        mean, name=name, node=node, spelled="", linear=True, straight=True, vmap=_as_one(lambda: _ADAPTIVE[rank][0]),
         check=only_floats(kernels[0]),
         samples=samples(real, given, output_size=[(2,) * rank, (3,) * rank]),
         meta=lambda raws, params: _at_size(raws[0], params["output_size"]),
@@ -472,7 +474,7 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
     )  # fmt: skip
     top = general(
         largest, name=f"_adaptive_max_pool{rank}d", node=f"AdaptiveMaxPool{rank}D", spelled="",
-        outs=("out", "indices"), vmap=_as_one(lambda: _ADAPTIVE[rank][2]), check=only_floats(kernels[2]),
+        outs=("out", "indices"), straight=True, vmap=_as_one(lambda: _ADAPTIVE[rank][2]), check=only_floats(kernels[2]),
         samples=samples(apart, given, output_size=[(2,) * rank]),
         meta=lambda raws, params: _with_indices(raws[0], params["output_size"]),
     )  # fmt: skip
