@@ -143,3 +143,12 @@ def test_profiled_blocks() -> None:
     (event,) = p.key_averages()
     assert (event.key, event.count) == ("step", 2)
     assert "step" in p.key_averages().table()
+
+
+def test_levels_of_two_threads_do_not_meet() -> None:
+    with ad.dual_level():
+        d = ad.make_dual(ch.ones(2), ch.ones(2))
+        thread = threading.Thread(target=lambda: ad.dual_level().__call__(lambda: None)())
+        thread.start()
+        thread.join()
+        assert ad.unpack_dual(d).tangent is not None
