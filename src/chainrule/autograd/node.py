@@ -379,7 +379,8 @@ def _joined(held: Tensor, g: Any) -> Any:
 def accumulate_graph(leaf: Tensor, g: Any) -> None:
     """Add a cotangent that is a tensor to the leaf's gradient: out of place if that is recorded."""
     if g.__class__ is Tensor and g.raw.__class__ is np.ndarray and not here().grad:
-        return accumulate(leaf, g.raw)  # without its tangent, as PyTorch
+        accumulate(leaf, g.raw)  # without its tangent, as PyTorch
+        return
     extra = leaf.extra
     assert extra is not None
     with _lock:
