@@ -20,11 +20,12 @@ class Settings:
     `default_device`: where new tensors are made; `device_stack`: the ones that open `with device(...)` hide.
     `accelerator`: the device type that `device(0)` means, put here by the backend that drives it; else None.
     `deterministic`: see `set_deterministic_debug_mode`; `fill_memory`: is new memory filled then? `fills_memory`: now?
+    `vmap_loops`: may vmap take an op without a batch rule example by example? `vmap_loop_warns`: and say so?
     """
 
     __slots__ = (
         "accelerator", "default_device", "default_dtype", "deterministic", "device_stack", "fill_memory",
-        "fills_memory",
+        "fills_memory", "vmap_loop_warns", "vmap_loops",
     )  # fmt: skip
 
     accelerator: str | None
@@ -34,9 +35,12 @@ class Settings:
     deterministic: int
     fill_memory: bool
     fills_memory: bool
+    vmap_loop_warns: bool
+    vmap_loops: bool
 
 
 settings = Settings()
 settings.accelerator = None
 settings.device_stack = []
 settings.deterministic, settings.fill_memory, settings.fills_memory = 0, True, False
+settings.vmap_loops, settings.vmap_loop_warns = True, False

@@ -10,6 +10,7 @@ so that `no_grad` inside the transformed function concerns this level alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -18,6 +19,7 @@ from chainrule.autograd import api
 from chainrule.autograd.door import Inplace, apply
 from chainrule.autograd.eager import attach, eager_inplace
 from chainrule.autograd.function import applied, set_function_transform
+from chainrule.config import settings
 from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.family import call
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
@@ -255,8 +257,7 @@ class Vmap(_Entered):
 
     def loop(self, op: Any, values: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """Example by example: always right, never fast."""
-        if self.size == 0:
-            raise RuntimeError(f"{op.name}: vmap over an empty batch is not supported for this op")
+        self._check_loop(op)
         results = []
         for i in range(self.size):
             row = tuple(call("select", v, dim=0, index=i) if b else v for v, b in zip(values, batched))
@@ -266,6 +267,21 @@ class Vmap(_Entered):
         columns = [call("stack", list(column), dim=0) for column in zip(*results)]
         kind = type(results[0])
         return kind(*columns) if hasattr(kind, "_fields") else kind(columns)
+
+    def _check_loop(self, op: Any) -> None:
+        if not settings.vmap_loops:
+            raise RuntimeError(f"aten::{op.name} hit the vmap fallback which is currently disabled")
+        if settings.vmap_loop_warns:
+            warnings.warn(
+                "There is a performance drop because we have not yet implemented the batching rule for "
+                f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its implementation.",
+                stacklevel=7,
+            )
+        if self.size == 0:
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{op.name}. "
+                "The fallback path does not support vmap over dims of size 0."
+            )
 
     def _wrapped(self, result: Any) -> Any:
         if isinstance(result, Tensor):

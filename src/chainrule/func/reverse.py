@@ -133,10 +133,10 @@ def normalized(argnums: Argnums, count: int) -> Argnums:
         raise RuntimeError("argnums must be non-empty")
     for a in argnums:
         if not isinstance(a, int):
-            raise RuntimeError(f"argnums elements must be int, got {type(a)}")
+            raise RuntimeError(f"argnum must be int, got: {type(a)}")
     found = tuple(_one_argnum(a, count) for a in argnums)
     if len(set(found)) != len(found):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {found}")
     return found
 
 

@@ -12,7 +12,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.core.tree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from chainrule.func.interpreters import Vmap
 
-__all__ = ["mapped_over", "vmap"]
+__all__ = ["mapped_over", "spread_dims", "vmap", "wrapped_example"]
 
 Dims = Any  # an int, None, or a tree of them
 
@@ -116,7 +116,7 @@ def _run(
     func: Any, flat: list[Any], dims: list[Any], spec: Any, kwargs: Any, out_dims: Dims, size: int, randomness: str
 ) -> Any:
     level = Vmap(size, randomness)
-    batched = [x if d is None else _example(level, x, d) for x, d in zip(flat, dims)]
+    batched = [x if d is None else wrapped_example(level, x, d) for x, d in zip(flat, dims)]
     with level.entered():
         out = func(*tree_unflatten(batched, spec), **kwargs)
     if isinstance(out, Tensor) and out_dims.__class__ is int:
@@ -126,7 +126,7 @@ def _run(
     return tree_unflatten([_placed(level, t, p, func) for t, p in zip(outs, positions)], out_spec)
 
 
-def _example(level: Vmap, x: Tensor, d: int) -> Tensor:
+def wrapped_example(level: Vmap, x: Tensor, d: int) -> Tensor:
     """An input as one example; a custom Function's own rule is told where the user had the batch."""
     if d == 0:
         return level.wrap(x)  # type: ignore[no-any-return]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from chainrule.backends.cpu.memory import owner
 from chainrule.config import settings
 from chainrule.core.dtype import ALL, FLOAT8, NAMES, dtype
@@ -16,6 +19,7 @@ __all__ = [
     "has_lapack",
 ]  # fmt: skip
 
+_SUBMODULES = frozenset(("_functorch",))  # the transforms are loaded where somebody asks
 has_lapack = True  # NumPy's
 
 
@@ -37,3 +41,18 @@ def _get_all_dtypes() -> list[dtype]:
 
 def _get_deterministic_fill_uninitialized_memory() -> bool:
     return settings.fill_memory
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Let vmap say where it takes an op example by example."""
+    settings.vmap_loop_warns = enabled
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    return settings.vmap_loop_warns
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module 'chainrule._C' has no attribute {name!r}")
