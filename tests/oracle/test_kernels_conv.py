@@ -104,7 +104,7 @@ ERRORS = [
     ((2, 4, 5, 5), (3, 4, 3, 3), *ONE, 0, "non-positive groups is not supported"),
     ((2, 4, 5, 5), (3, 4, 3, 3), (0, 1), (0, 0), (1, 1), 1, "non-positive stride is not supported"),
     ((2, 4, 5, 5), (3, 4, 3, 3), (1, 1), (-1, 0), (1, 1), 1, "negative padding is not supported"),
-    ((2, 4, 5, 5), (3, 4, 3, 3), (1, 1), (0, 0), (0, 1), 1, "non-positive dilation is not supported"),
+    ((2, 4, 5, 5), (3, 4, 3, 3), (1, 1), (0, 0), (0, 1), 1, "dilation should be greater than zero, but got"),
     (
         (2, 4, 5, 5),
         (3, 4, 7, 3),
@@ -120,6 +120,7 @@ ERRORS = [
 @pytest.mark.parametrize("x_shape, w_shape, stride, padding, dilation, groups, phrase", ERRORS)
 def test_errors(x_shape, w_shape, stride, padding, dilation, groups, phrase):
     with pytest.raises(RuntimeError, match=phrase):
-        F.conv2d(torch.zeros(x_shape), torch.zeros(w_shape), None, stride, padding, dilation, groups)
+        x, w = torch.zeros(x_shape, dtype=torch.float64), torch.zeros(w_shape, dtype=torch.float64)
+        F.conv2d(x, w, None, stride, padding, dilation, groups)
     with pytest.raises(RuntimeError, match=phrase):
         k.conv(np.zeros(x_shape), np.zeros(w_shape), stride, padding, dilation, groups)

@@ -165,7 +165,8 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
         else f"r_{n} = None if {n} is None else {n}.raw" for n in op.inputs
     ]  # fmt: skip
     is_view, promotes = op.family.is_view, isinstance(op.family, Elementwise)
-    checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or promotes) and n not in op.unpromoted]
+    meet = promotes or (op.check is not None and not op.pulls)
+    checked = [n for n in op.inputs if kind[n] in "TO" and (n in op.pulls or meet) and n not in op.unpromoted]
     if checked and not is_view:
         first = next((n for n in checked if kind[n] == "T"), checked[0])
         odd = [_dtype_test(op, kind)]

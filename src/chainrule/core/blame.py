@@ -80,6 +80,17 @@ _OVERLOADED = frozenset(
         "trapezoid trapz true_divide type var var_mean view view_copy vsplit where xlog1py xlogy zeta"
     ).split()
 )
+# Of those, by the number of arguments given: where one signature alone takes so many, which then names its argument.
+_ALONE = {
+    1: frozenset(
+        "arange argsort bartlett_window bernoulli blackman_window count_nonzero cumulative_trapezoid eye gradient "
+        "hamming_window hann_window histogram kaiser_window matrix_norm max mean median min nanmedian normal "
+        "nuclear_norm prod rand rand_like randn randn_like randperm repeat_interleave round sort squeeze squeeze_copy "
+        "sum trapezoid trapz where".split()
+    ),
+    2: frozenset("add bmm copy div median mm nanmedian norm randint sub type".split()),
+    3: frozenset("addbmm addcdiv addcmul addmm addmv addr baddbmm median nanmedian norm prod sum".split()),
+}
 
 
 class Param:
@@ -157,7 +168,8 @@ def blame(title: str, params: Iterable[Param], given: Mapping[str, Any], named: 
     assert p.words is not None
     place = "" if p.place is None or p.name in named else f" (position {p.place})"
     text = f"{title}(): argument '{p.name}'{place} must be {p.words[0]}, not {kind_of(value)}{_hint(p, value)}"
-    if title.rstrip("_") not in _OVERLOADED:
+    base = title.rstrip("_")
+    if base not in _OVERLOADED or base in _ALONE.get(len(given), ()):
         return TypeError(text)
     got = ", ".join([f"{n}={kind_of(v)}" if n in named else kind_of(v) for n, v in given.items()])
     wanted = ", ".join([_written(q) for q in params])

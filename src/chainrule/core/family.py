@@ -414,7 +414,9 @@ class Fused(Family):
             return result
         if op.outs is None:
             return result.astype(narrow)
-        return (result[0].astype(narrow), *result[1:])  # what is beside the value stays precise
+        if not op.spelled or any([t is not None and t.raw.dtype not in dtypes.NARROW for t in inputs[1:]]):
+            return (result[0].astype(narrow), *result[1:])  # beside 32-bit parameters, and unseen, the rest is precise
+        return tuple([r.astype(narrow) for r in result])
 
 
 def _one_element(r: Any) -> Any:

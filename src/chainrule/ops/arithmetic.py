@@ -47,7 +47,7 @@ def _check_alpha(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError(NO_COMPLEX_ALPHA)
 
 
-def _check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+def check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     bools = [isinstance(t, bool) or (isinstance(t, Tensor) and t.dtype is _BOOL) for t in inputs]
     if all(bools):
         raise RuntimeError(
@@ -93,7 +93,7 @@ add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha
 
 @elementwise(
     samples=samples(real, two, alpha=[1, 2.5]),
-    check=both(_check_difference, _check_alpha),
+    check=both(check_difference, _check_alpha),
     integers="i",
     early="alpha",
 )
@@ -107,7 +107,7 @@ sub.vjp(input=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else g * -alp
 
 @elementwise(
     samples=samples(real, two, alpha=[1, 2.5]),
-    check=both(_check_difference, _check_alpha),
+    check=both(check_difference, _check_alpha),
     node={"TT": "RsubBackward0", "TN": "RsubBackward1"},
     integers="i",
     spelled="f",

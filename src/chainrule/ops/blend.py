@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, bfloat16, complex128, float16, float32, float64, widened
+import numpy as np
+
+from chainrule.backends.cpu import memory
+from chainrule.core.dtype import (
+    BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bfloat16, complex128, float16, float32, float64, widened,
+)  # fmt: skip
 from chainrule.core.family import call, cast, common_dtype, dtype_of, elementwise, general
+from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, composite, method
 from chainrule.core.samples import nonzero, real, samples
@@ -53,6 +59,13 @@ lerp.vjp(
 )
 
 
+def _times(x: Any, value: Any) -> Any:
+    """An array times a number, which for integers is first cut down to one."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iu":
+        value = cast_number(value, OF_NUMPY[x.dtype])
+    return times(x, value)
+
+
 def _check_addcmul(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     not_for("addcmul_cpu_out", BOOL)(inputs, params)
 
@@ -60,7 +73,8 @@ def _check_addcmul(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @elementwise(samples=samples(real, three, value=[1, 0.5]), check=_check_addcmul, early="value")
 def addcmul(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 * tensor2."""
-    return input + (tensor1 if value == 1 else times(tensor1, value)) * tensor2
+    found = input + (tensor1 if value == 1 else _times(tensor1, value)) * tensor2
+    return memory.ordered_as_met(found, input, tensor1, tensor2)
 
 
 def _scaled(g: Any, value: Any) -> Any:
@@ -89,7 +103,8 @@ def _check_addcdiv(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def addcdiv(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
-    return input + (quotient if value == 1 else times(quotient, value))
+    found = input + (quotient if value == 1 else times(quotient, value))
+    return memory.ordered_as_met(found, input, tensor1, tensor2)
 
 
 addcdiv.vjp(

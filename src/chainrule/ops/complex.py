@@ -200,13 +200,21 @@ def conj(input: Tensor) -> Tensor:
     return turn.public(input)  # type: ignore[no-any-return]
 
 
-@elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="fmi", holomorphic=False, exact=EXACT)
+@elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="i", holomorphic=False, exact=EXACT)
 def conj_physical(xp: Any, input: Array) -> Array:
     """The complex conjugate, in memory of its own."""
     return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
 
 
 conj_physical.vjp(input=lambda g: _conj(g))
+
+
+@composite("fm", "conj_physical")
+def _conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex conjugate, in memory of its own; of a real tensor, the tensor itself."""
+    if out is None and isinstance(input, Tensor) and not input.dtype.is_complex:
+        return input
+    return conj_physical.public(input, out=out)  # type: ignore[no-any-return]
 
 
 @composite(spelled="fm")
@@ -295,7 +303,7 @@ def _complex(xp: Any, real: Array, imag: Array) -> Array:
     """Complex numbers from real and imaginary parts."""
     out = _room(real, imag)
     parts(out)[0][...], parts(out)[1][...] = real, imag
-    return out
+    return memory.ordered_as_met(out, real, imag)
 
 
 _complex.vjp(real=lambda g: real_of(g), imag=lambda g: imag_of(g))
@@ -314,7 +322,7 @@ def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""
     out = _room(abs, angle)
     parts(out)[0][...], parts(out)[1][...] = abs * xp.cos(angle), abs * xp.sin(angle)
-    return out
+    return memory.ordered_as_met(out, abs, angle)
 
 
 def _direction(angle: Any) -> Any:

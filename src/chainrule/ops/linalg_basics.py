@@ -20,8 +20,8 @@ from chainrule.ops.contract import conj, flipped
 
 __all__ = [
     "adjoint", "aligned_batch", "by_columns", "diagonals", "identity", "is_complex", "joined", "lower_part",
-    "made_hermitian", "named", "on_diagonal", "plain_number", "positive_definite", "real_of", "regular",
-    "require_square", "run", "spell_op", "squares", "triangle", "upper_part", "whole_batch",
+    "made_hermitian", "made_triangle", "named", "on_diagonal", "plain_number", "positive_definite", "real_of",
+    "regular", "require_square", "run", "spell_op", "squares", "triangle", "upper_part", "whole_batch",
 ]  # fmt: skip
 
 
@@ -128,6 +128,11 @@ def regular(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 def triangle(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return np.tril(rng.normal(size=shape)) + 3 * np.eye(shape[-1])
+
+
+def made_triangle(x: Any) -> Any:
+    """The lower triangle of x with a real diagonal: a factor of a Hermitian matrix."""
+    return np.where(np.eye(x.shape[-1], dtype=bool), x.real, np.tril(x, -1))
 
 
 def made_hermitian(x: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.backends import meta
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import float64
 from chainrule.core.family import dtype_of, general, sum_to
@@ -24,6 +25,7 @@ from chainrule.ops.linalg_basics import (
     joined,
     lower_part,
     made_hermitian,
+    made_triangle,
     named,
     on_diagonal,
     positive_definite,
@@ -102,21 +104,25 @@ def _check_cholesky_solve(inputs: tuple[Any, ...], params: dict[str, Any]) -> No
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {rank_of(x)} dimensions instead")
 
 
+def _made_factor(x: Any) -> Any:
+    """The square one of the inputs as a Cholesky factor."""
+    return made_triangle(x) if x.shape[-1] == x.shape[-2] else x
+
+
 @general(
     name="cholesky_solve", exact=castable("cholesky_solve"), holomorphic=False, vmap=aligned_batch("cholesky_solve"),
-    samples=samples(triangle, [(Drawn(real, 3, 2), (3, 3))], upper=[False]),
+    samples=samples(triangle, [(Drawn(real, 3, 2), (3, 3))], keeping=_made_factor, upper=[False]),
 )  # fmt: skip
 def cholesky_solve(xp: Any, input: Array, input2: Array, upper: bool = False) -> Array:
     """X with A X = input, from the Cholesky factor of A."""
     _check_cholesky_solve((input, input2), {})
-    return run(xp.linalg.cholesky_solve, input, input2, upper)
+    return by_columns(run(xp.linalg.cholesky_solve, input, input2, upper))
 
 
 def _cholesky_solve_pull(g: Any, factor: Any, out: Any, upper: bool) -> Any:
     pulled = -product(cholesky_solve(g, factor, upper), adjoint(out))
     both = pulled + adjoint(pulled)
-    found = upper_part(product(factor, both)) if upper else lower_part(product(both, factor))
-    return sum_to(found, tuple(factor.shape))
+    return sum_to(product(factor, both) if upper else product(both, factor), tuple(factor.shape))
 
 
 cholesky_solve.vjp(
@@ -130,21 +136,21 @@ cholesky_solve.vjp(
     exact=castable("cholesky_inverse"),
     holomorphic=False,
     vmap=whole_batch("cholesky_inverse"),
-    samples=samples(triangle, squares),
+    samples=samples(triangle, squares, keeping=made_triangle),
+    meta=lambda raws, params: meta.empty(raws[0].shape, raws[0].dtype).swapaxes(-1, -2),
 )
 def cholesky_inverse(xp: Any, input: Array, upper: bool = False) -> Array:
     """The inverse of A, from its Cholesky factor."""
     if input.ndim < 2:
         raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
     require_square("cholesky_inverse", input)
-    eye = xp.broadcast_to(xp.eye(input.shape[-1], dtype=input.dtype), input.shape)
-    return run(xp.linalg.cholesky_solve, eye, input, upper)
+    return by_columns(run(xp.linalg.cholesky_inverse, input, upper))
 
 
 def _cholesky_inverse_pull(g: Any, factor: Any, out: Any, upper: bool) -> Any:
     pulled = -product(out, product(g, out))
     both = pulled + adjoint(pulled)
-    return upper_part(product(factor, both)) if upper else lower_part(product(both, factor))
+    return product(factor, both) if upper else product(both, factor)
 
 
 cholesky_inverse.vjp(input=lambda g, input, out, upper: _cholesky_inverse_pull(g, input, out, upper))
@@ -396,7 +402,7 @@ def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 )
 def geqrf(xp: Any, input: Array) -> Array:
     """Householder's reflectors of a QR factorisation, packed, and their scales."""
-    packed, tau = run(lambda a: np.linalg.qr(a, "raw"), input)
+    packed, tau = run(xp.linalg.geqrf, input)
     return xp.swapaxes(xp.ascontiguousarray(packed), -1, -2), tau
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from chainrule.core.dtype import FLOAT, widened
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.dtype import widened
 from chainrule.core.family import call, cast, dtype_of, general
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite, spell
@@ -197,6 +197,11 @@ def _renorm_arguments(x: Any, p: Any, dim: int, maxnorm: Any) -> None:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if rank_of(x) < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {rank_of(x)} dimensions")
+    normalize_dim(dim, rank_of(x))
+    if dtype_of(x).category < FLOAT:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_of(x).title}"
+        )
 
 
 def _others(rank: int, dim: int) -> tuple[int, ...]:
@@ -228,8 +233,9 @@ def _renorm_pull(g: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     axes, maxnorm = _others(rank_of(input), dim), float(plain_number(maxnorm))
     norms = vector_norm(input, p, axes, True)
     feels = call("sum", real_of(conj(input) * g), axes, True)
-    g_norm = call("where", norms > maxnorm, -maxnorm * feels / ((norms + 1e-7) * (norms + 1e-7)), 0.0)
-    return cast(g * _renorm_factor(norms, maxnorm) + norm_pull(g_norm, input, norms, p, axes), dtype_of(input))
+    g_norm = -maxnorm * feels / ((norms + 1e-7) * (norms + 1e-7))
+    scaled = g * _renorm_factor(norms, maxnorm) + norm_pull(g_norm, input, norms, p, axes)
+    return cast(call("where", norms > maxnorm, scaled, g), dtype_of(input))
 
 
 renorm.vjp(input=lambda g, input, p, dim, maxnorm: _renorm_pull(g, input, p, dim, maxnorm))

@@ -19,7 +19,7 @@ from weakref import ref
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
-from chainrule.core.dtype import FLOAT, OF_NUMPY, bfloat16, finfo, float16
+from chainrule.core.dtype import FLOAT, OF_NUMPY, bfloat16, finfo, float16, widened
 from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -105,7 +105,7 @@ def _kept(x: Any, mean: Any, r: Any, axes: Ints, count: int, eps: float) -> tupl
     if isinstance(x, Tensor):
         mean, _, r, _ = _statistics(x, axes, count, eps)
         return mean, r
-    return mean, r
+    return widened(mean), widened(r)
 
 
 # ------------------------------------------------------------------------------------------------- layer norm
@@ -388,7 +388,7 @@ def native_group_norm(
     d *= (scale if weight is None else scale * weight)[:, :, None]
     if bias is not None:
         d += bias[:, None]
-    return laid_as(d.reshape(input.shape), input), mean.reshape(N, group), r.reshape(N, group)
+    return laid_as(packed(d.reshape(input.shape)), input), mean.reshape(N, group), r.reshape(N, group)
 
 
 def _grouped(x: Any, mean: Any, rstd: Any, rows: Ints, eps: float) -> tuple[Any, Any, Any]:

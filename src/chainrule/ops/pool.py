@@ -11,6 +11,7 @@ import numpy as np
 
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
+from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import general, spread
 from chainrule.core.notices import alert_nondeterministic
@@ -162,6 +163,11 @@ def _max_pool(rank: int, input: Any, args: tuple[Any, ...], ceil_mode: bool) -> 
     return out.squeeze(-2), indices.squeeze(-2)
 
 
+def _unrecorded(out: Any) -> Any:
+    """In C order where nothing is recorded: PyTorch has a kernel of its own then; else it pools images of one row."""
+    return out if out.requires_grad or LISTENING else out.contiguous()
+
+
 def _max_pool_functions(rank: int) -> None:
     def pool(
         input: Tensor,
@@ -173,12 +179,13 @@ def _max_pool_functions(rank: int) -> None:
         return_indices: bool = False,
     ) -> Any:
         out, indices = _max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode)
-        return (out, indices) if return_indices else out
+        return (out, indices) if return_indices else _unrecorded(out) if rank == 1 else out
 
     def plain(
         input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Any:
-        return _max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode)[0]
+        out = _max_pool(rank, input, (kernel_size, stride, padding, dilation), ceil_mode)[0]
+        return _unrecorded(out) if rank == 1 else out
 
     def both(
         input: Tensor,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.dtype import NARROW, OF_NUMPY, narrowed, wide, widened
+from chainrule.core.dtype import FLOAT, NARROW, OF_NUMPY, narrowed, wide, widened
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.family import as_column, call, dtype_of, reduction, sum_to
+from chainrule.core.family import as_column, call, common_dtype, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import apart, integers, nonzero, real, samples
@@ -34,6 +34,7 @@ from chainrule.ops.along import (
     unfolded,
 )
 from chainrule.ops.arguments import one_of, read_ints
+from chainrule.ops.arithmetic import check_difference
 from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
@@ -278,6 +279,8 @@ amin.vjp(input=lambda g, input, out, dim: evenly(g, input, out, dim))
 
 def _check_aminmax(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype, shape, dim = inputs[0].dtype, tuple(inputs[0].shape), params["dim"]
+    if dtype.is_complex and dim is not None and not shape:
+        raise RuntimeError(f"aminmax not implemented for {dtype.title}")
     if dtype.is_complex:
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{dtype.title}'")
     if dim is None and 0 in shape:
@@ -470,7 +473,11 @@ _places: dict[str, list[Any]] = {"dim": [None, 0, -1], "keepdim": [False, True]}
 
 
 @reduction(
-    check=_check_place("argmax"), exact=SAME_OUT, vmap=_place_batch("argmax"), samples=samples(apart, one, **_places)
+    check=_check_place("argmax"),
+    integers="i",
+    exact=SAME_OUT,
+    vmap=_place_batch("argmax"),
+    samples=samples(apart, one, **_places),
 )
 def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the largest value is: along an axis, or in the flattened whole."""
@@ -478,7 +485,11 @@ def argmax(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False)
 
 
 @reduction(
-    check=_check_place("argmin"), exact=SAME_OUT, vmap=_place_batch("argmin"), samples=samples(apart, one, **_places)
+    check=_check_place("argmin"),
+    integers="i",
+    exact=SAME_OUT,
+    vmap=_place_batch("argmin"),
+    samples=samples(apart, one, **_places),
 )
 def argmin(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """Where the smallest value is: along an axis, or in the flattened whole."""
@@ -680,7 +691,14 @@ vector_norm.vjp(input=_vector_norm_pull)
 spell("vector_norm", vector_norm.public, "l")
 
 
-@reduction(holomorphic=False, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
+def _check_dist(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    check_difference(inputs, params)
+    met = common_dtype(inputs)
+    if met.category < FLOAT:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {met.title} instead.")
+
+
+@reduction(holomorphic=False, check=_check_dist, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
 def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
     gap = abs(input - other)

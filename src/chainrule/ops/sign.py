@@ -130,8 +130,6 @@ def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 )  # fmt: skip
 def heaviside(xp: Any, input: Array, values: Array) -> Array:
     """0 below 0, 1 above, `values` at 0."""
-    if input.dtype.kind == "f":
-        return xp.heaviside(input, values)
     return xp.where(input == 0, values, (input > 0).astype(input.dtype))
 
 

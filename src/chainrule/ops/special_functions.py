@@ -8,13 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.core.dtype import BOOL, COMPLEX, INT
-from chainrule.core.family import call, elementwise
+from chainrule.backends.cpu import memory
+from chainrule.core.dtype import BOOL, COMPLEX, INT, bool_
+from chainrule.core.family import call, dtype_of, elementwise
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import positive, real, samples, unit
 from chainrule.core.tensor import Tensor
 from chainrule.ops.activation import sigmoid
+from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import kept
 from chainrule.ops.domains import not_for
@@ -136,6 +138,8 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 def _check_mvlgamma(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if params["p"] < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if inputs and dtype_of(inputs[0]) is bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     _real("mvlgamma")(inputs, params)
 
 
@@ -147,7 +151,7 @@ def mvlgamma(xp: Any, input: Array, p: int) -> Array:
     total = xp.special.lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
     for j in range(1, p):
         total = total + xp.special.lgamma(input - j / 2)
-    return total
+    return packed(total)
 
 
 def _pull_mvlgamma(g: Any, input: Any, p: int) -> Any:
@@ -252,7 +256,8 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The Hurwitz zeta function: the sum of (k + q)**-x over k >= 0. Differentiable in q."""
     like = input if hasattr(input, "dtype") else other
-    return xp.special.zeta(np.asarray(input, like.dtype), np.asarray(other, like.dtype))
+    found = xp.special.zeta(np.asarray(input, like.dtype), np.asarray(other, like.dtype))
+    return memory.ordered_as_met(found, input, other)
 
 
 def _no_order_derivative(g: Any) -> NoReturn:
@@ -283,7 +288,8 @@ alias(i1, "modified_bessel_i1", spelled="s")
 
 def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
     def forward(xp: Any, input: Array, other: Array) -> Array:
-        return (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
+        found = (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
+        return memory.ordered_as_met(found, input, other)
 
     forward.__doc__ = doc
     forward.__annotations__ = {"input": "Array", "other": "Array"}

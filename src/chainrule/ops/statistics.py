@@ -18,6 +18,7 @@ from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import RETURN_TYPES
 from chainrule.ops.along import axes_of, count, packed, restore_dtype, restored, unfolded
 from chainrule.ops.arithmetic import no_derivative
+from chainrule.ops.compare import refuse_overflow
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
 from chainrule.ops.sort import need_extent, refuse_unordered
@@ -412,6 +413,8 @@ def nanquantile(
 
 def _check_histc(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype, low, high = inputs[0].dtype, params["min"], params["max"]
+    for end in (low, high):
+        refuse_overflow(float(end), dtype)
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not dtype.is_floating_point:

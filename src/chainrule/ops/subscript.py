@@ -582,7 +582,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     elif isinstance(value, Tensor):
         _copy_to(reader.x, value)
     elif reader.x.ndim:
-        fill_(reader.x, value)
+        fill_(reader.x, source.item())
     else:
         copy_(reader.x, source)
 

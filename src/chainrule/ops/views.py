@@ -395,7 +395,11 @@ def unsqueeze(xp: Any, input: Array, dim: int) -> Array:
     """With an axis of size 1 put in at `dim`."""
     have = input.shape
     at = dim if 0 <= dim <= len(have) else normalize_dim(dim, len(have) + 1)
-    return input.reshape((*have[:at], 1, *have[at:]))
+    if 1 not in have or input.__class__ is not np.ndarray:
+        return input.reshape((*have[:at], 1, *have[at:]))
+    steps = memory.element_strides(input)  # NumPy would invent others for the axes of size 1
+    step = have[at] * steps[at] if at < len(have) else 1
+    return memory.strided(input, (*have[:at], 1, *have[at:]), (*steps[:at], step, *steps[at:]))
 
 
 unsqueeze.vjp(input=lambda g, input_shape: g.reshape(input_shape))

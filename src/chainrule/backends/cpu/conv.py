@@ -378,7 +378,8 @@ def conv_input(
     if max(stride) == 1 and w.shape[0] <= x_shape[1]:
         border = tuple(d * (k - 1) - p for k, p, d in zip(w.shape[2:], padding, dilation))
         whole = all(n == o - p + b for n, o, p, b in zip(x_shape[2:], g.shape[2:], padding, border))
-        if whole and min(border) >= 0:
+        # Zeros beyond the border would meet the whole kernel, and 0 * nan is nan where PyTorch adds nothing.
+        if whole and min(border) >= 0 and np.isfinite(np.add.reduce(w, None)):
             return _conv(g, _turned(w, groups), x_shape, stride, border, dilation, groups)
     plan = _plan(x_shape, w.shape, g.shape[2:], stride, padding, dilation)
     work = Work(plan, x_shape[1], w.shape[0], groups, g.dtype)

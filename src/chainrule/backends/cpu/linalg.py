@@ -20,12 +20,14 @@ __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
+    "cholesky_inverse",
     "cholesky_solve",
     "det",
     "eig",
     "eigh",
     "eigvals",
     "eigvalsh",
+    "geqrf",
     "inv",
     "inv_ex",
     "lstsq",
@@ -241,6 +243,7 @@ def lu_unpack(packed: Array, pivots: Array) -> tuple[Array, Array, Array]:
     """P, L and U with P @ L @ U the matrix that was factored."""
     rows, columns = packed.shape[-2:]
     rank = min(rows, columns)
+    packed = np.ascontiguousarray(packed)
     lower, upper = _triangle(packed[..., :rank], False, False), np.triu(packed[..., :rank, :])
     diagonal = np.arange(rank)
     lower[..., diagonal, diagonal] = 1
@@ -422,11 +425,29 @@ def cholesky(a: Array, upper: bool = False) -> Array:
 def cholesky_solve(b: Array, factor: Array, upper: bool = False) -> Array:
     """X with A @ X = b, from the Cholesky factor of A."""
     _require_square(factor, "cholesky_solve")
+    _require_implemented(factor, "cholesky_solve_cpu")
     lower = _adjoint(factor) if upper else factor
     return _solve_triangle(_adjoint(lower), _solve_triangle(lower, b, False), True)
 
 
+def cholesky_inverse(factor: Array, upper: bool = False) -> Array:
+    """The inverse of A, from its Cholesky factor."""
+    _require_implemented(factor, "cholesky_inverse_out_cpu")
+    zeros = np.diagonal(factor, axis1=-2, axis2=-1) == 0
+    info = np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0) if zeros.size else np.zeros(zeros.shape[:-1], np.int64)
+    text = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+    _raise_at("cholesky_inverse", info, text)
+    return cholesky_solve(np.broadcast_to(np.eye(factor.shape[-1], dtype=factor.dtype), factor.shape), factor, upper)
+
+
 # ---------------------------------------------------------------------------------------------------- spectra
+
+
+def geqrf(a: Array) -> tuple[Array, Array]:
+    """Householder's reflectors of a QR factorisation in the rows of the first result, and their scales."""
+    _require_implemented(a, "geqrf_cpu")
+    packed, tau = np.linalg.qr(a, "raw")
+    return packed, tau
 
 
 def qr(a: Array, mode: str = "reduced") -> tuple[Array, Array]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overlapping_and_dense
+from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overlapping_and_dense, met_strides
 
 __all__ = [
     "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "foreign", "has_overlap", "mapped", "moved",
-    "moved_to", "offset_of", "ordered_as", "overlap", "overlaps", "owner", "partly_overlap", "place", "relaid",
-    "reread", "rooted", "room_like", "strided", "take", "uninitialised",
+    "moved_to", "offset_of", "ordered_as", "ordered_as_met", "overlap", "overlaps", "owner", "partly_overlap", "place",
+    "relaid", "reread", "rooted", "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -210,6 +210,15 @@ def ordered_as(raw: Any, like: Any) -> Any:
     if like.flags.c_contiguous:
         return np.asarray(raw, order="C")
     steps = dense_strides(like.shape, element_strides(like))
+    return raw if element_strides(raw) == steps else relaid(raw, steps)
+
+
+def ordered_as_met(raw: Any, *operands: Any) -> Any:
+    """The result of several arrays (and numbers), with its axes in the order that they agree on."""
+    if raw.ndim < 2 or all([x.flags.c_contiguous for x in (raw, *operands) if isinstance(x, np.ndarray)]):
+        return raw
+    stretched = [np.broadcast_to(x, raw.shape) for x in operands if isinstance(x, np.ndarray)]
+    steps = met_strides(raw.shape, *map(element_strides, stretched))
     return raw if element_strides(raw) == steps else relaid(raw, steps)
 
 
