@@ -226,9 +226,7 @@ def _is_bare_number(x: Any) -> bool:
 _NOTHING: Mapping[str, Any] = {}
 
 
-def write_out(
-    op: Op, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any] = _NOTHING
-) -> Any:
+def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any] = _NOTHING) -> Any:
     """Put a result into the tensor(s) given as `out`."""
     if op.outs is not None:
         targets = tuple(out)
@@ -247,9 +245,7 @@ def write_out(
     return _write_one(op, result, target, inputs)
 
 
-def _check_out(
-    op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any]
-) -> None:
+def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any]) -> None:
     """Refuse, before anything is written, an `out=` that one result, of a name, may not go to."""
     wants = any(isinstance(t, Tensor) and t.edge is not None for t in (*inputs, out))
     if wants and here().grad:

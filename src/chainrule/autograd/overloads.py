@@ -59,6 +59,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {  # what to call where the argument
     "_log_softmax": lambda x, dim, half=False, **more: REGISTRY["log_softmax"].fn.public(x, dim=dim, **more),
     "_softmax": lambda x, dim, half=False, **more: REGISTRY["softmax"].fn.public(x, dim=dim, **more),
 }
+
+
 def _indexed(x: Tensor, indices: Any) -> Tensor:
     """Elements by a list of indices, one for each of the first axes; None takes an axis whole."""
     if not indices:

@@ -8,7 +8,17 @@ import numpy as np
 
 from chainrule.backends.cpu import memory
 from chainrule.core.dtype import (
-    BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bfloat16, complex128, float16, float32, float64, widened,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    OF_NUMPY,
+    bfloat16,
+    complex128,
+    float16,
+    float32,
+    float64,
+    widened,
 )  # fmt: skip
 from chainrule.core.family import call, cast, common_dtype, dtype_of, elementwise, general
 from chainrule.core.literal import cast_number
