@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from chainrule.backends.cpu import bessel  # noqa: E402
 from chainrule.backends.cpu import special as k  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -43,6 +44,29 @@ def test_values(name, x, double, single):
         ours = getattr(k, name)(array)
         assert ours.dtype == dtype
         np.testing.assert_allclose(ours, theirs(name, torch.from_numpy(array)), rtol=tolerance, atol=1e-30)
+
+
+# Beyond 5, PyTorch's J, Y and Ai are good to six digits, of their envelope.
+BESSEL = [
+    ("j0", "bessel_j0", REAL, 1e-5),
+    ("j1", "bessel_j1", REAL, 1e-5),
+    ("y0", "bessel_y0", POSITIVE, 1e-5),
+    ("y1", "bessel_y1", POSITIVE, 1e-5),
+    ("k0", "modified_bessel_k0", POSITIVE[POSITIVE < 600], 1e-14),
+    ("k1", "modified_bessel_k1", POSITIVE[POSITIVE < 600], 1e-13),
+    ("k0e", "scaled_modified_bessel_k0", POSITIVE, 1e-14),
+    ("k1e", "scaled_modified_bessel_k1", POSITIVE, 1e-13),
+    ("spherical_j0", "spherical_bessel_j0", REAL, 1e-15),
+    ("airy_ai", "airy_ai", REAL, 1e-5),
+]
+
+
+@pytest.mark.parametrize("name, title, x, tolerance", BESSEL)
+def test_bessel(name, title, x, tolerance):
+    x = np.concatenate([x, [0.0, np.nan, np.inf, -1.0]])
+    atol = tolerance if tolerance == 1e-5 else 1e-300
+    np.testing.assert_allclose(getattr(bessel, name)(x), theirs(title, torch.from_numpy(x)), rtol=tolerance, atol=atol)
+    assert getattr(bessel, name)(x.astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("n", range(6))

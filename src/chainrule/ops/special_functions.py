@@ -19,7 +19,7 @@ from chainrule.ops.activation import sigmoid
 from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.compare import kept
-from chainrule.ops.domains import not_for
+from chainrule.ops.domains import not_for, unimplemented
 from chainrule.ops.exponential import exp, log
 from chainrule.ops.sign import sgn
 
@@ -282,8 +282,47 @@ def _pull_logit(g: Any, input: Any, eps: float | None) -> Any:
 
 logit.vjp(input=_pull_logit)
 alias(sigmoid, "expit", spelled="s")
-alias(i0, "modified_bessel_i0", spelled="s")
-alias(i1, "modified_bessel_i1", spelled="s")
+
+
+# Without derivatives, as in PyTorch.
+_BESSEL = {
+    "bessel_j0": ("j0", "The Bessel function of the first kind, of order zero."),
+    "bessel_j1": ("j1", "The Bessel function of the first kind, of order one."),
+    "bessel_y0": ("y0", "The Bessel function of the second kind, of order zero."),
+    "bessel_y1": ("y1", "The Bessel function of the second kind, of order one."),
+    "modified_bessel_i0": ("i0", "The modified Bessel function of the first kind, of order zero."),
+    "modified_bessel_i1": ("i1", "The modified Bessel function of the first kind, of order one."),
+    "modified_bessel_k0": ("k0", "The modified Bessel function of the second kind, of order zero."),
+    "modified_bessel_k1": ("k1", "The modified Bessel function of the second kind, of order one."),
+    "scaled_modified_bessel_k0": ("k0e", "exp(x) times `modified_bessel_k0`."),
+    "scaled_modified_bessel_k1": ("k1e", "exp(x) times `modified_bessel_k1`."),
+    "spherical_bessel_j0": ("spherical_j0", "The spherical Bessel function of the first kind, of order zero."),
+    "airy_ai": ("airy_ai", "Airy's function Ai."),
+}
+
+
+def _check_wide(kernel: str) -> Any:
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        met = inputs[0].dtype
+        if met.is_complex or (met.is_floating_point and met.itemsize < 4):
+            raise unimplemented(kernel, met)
+
+    return check
+
+
+def _declare_bessel(name: str, kernel: str, doc: str) -> None:
+    def forward(xp: Any, input: Array) -> Any:
+        return getattr(xp.bessel, kernel)(input)
+
+    forward.__doc__ = doc
+    forward.__annotations__ = {"input": "Array", "return": "Array"}
+    elementwise(
+        name=name, samples=samples(positive, one), promote="float", check=_check_wide(f"{name}_cpu"), spelled="s"
+    )(forward)
+
+
+for _name, (_kernel, _doc) in _BESSEL.items():
+    _declare_bessel(_name, _kernel, _doc)
 
 
 def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:

@@ -12,6 +12,7 @@ import numpy
 
 _KERNELS = (
     "activations",
+    "bessel",
     "conv",
     "fold",
     "incomplete",

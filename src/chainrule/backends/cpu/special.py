@@ -20,11 +20,14 @@ from chainrule.backends.cpu import memory
 from chainrule.backends.cpu._array import Array
 
 __all__ = [
+    "choose",
     "digamma",
+    "double",
     "erf",
     "erfc",
     "erfcx",
     "erfinv",
+    "horner",
     "i0",
     "i0e",
     "i1",
@@ -58,7 +61,7 @@ def _run(core: Core, arrays: Sequence[Array], work: type[np.floating[Any]]) -> A
     return out
 
 
-def _double(core: Core) -> Callable[[Array], Array]:
+def double(core: Core) -> Callable[[Array], Array]:
     """Make a function of arrays of any shape and float type from one of flat float64 arrays."""
 
     @wraps(core)
@@ -68,7 +71,7 @@ def _double(core: Core) -> Callable[[Array], Array]:
     return run
 
 
-def _horner(z: Array, coefficients: Sequence[float]) -> Array:
+def horner(z: Array, coefficients: Sequence[float]) -> Array:
     """The polynomial with these coefficients, lowest first."""
     total = np.asarray(z * coefficients[-1])
     for coefficient in coefficients[-2:0:-1]:
@@ -78,7 +81,7 @@ def _horner(z: Array, coefficients: Sequence[float]) -> Array:
     return total
 
 
-def _choose(x: Array, chosen: Array, yes: Core, no: Core) -> Array:
+def choose(x: Array, chosen: Array, yes: Core, no: Core) -> Array:
     """yes(x) where chosen, no(x) elsewhere, neither computed for the other's elements."""
     if chosen.all():
         return np.asarray(yes(x))
@@ -116,17 +119,17 @@ _ERF_SERIES = tuple(_TWO_OVER_ROOT_PI * (-1) ** k / (math.factorial(k) * (2 * k 
 
 
 def _erf_single(x: Array) -> Array:
-    inner = _horner(x * x, _ERF_SINGLE)
+    inner = horner(x * x, _ERF_SINGLE)
     inner *= x
     return np.asarray(np.tanh(inner, out=inner))
 
 
 def _erf_near(x: Array) -> Array:
-    return np.asarray(x * _horner(x * x, _ERF_SERIES))
+    return np.asarray(x * horner(x * x, _ERF_SERIES))
 
 
 def _erf_double(x: Array) -> Array:
-    return _choose(x, np.abs(x) < 1, _erf_near, lambda y: np.copysign(1 - _erfc_positive(np.abs(y)), y))
+    return choose(x, np.abs(x) < 1, _erf_near, lambda y: np.copysign(1 - _erfc_positive(np.abs(y)), y))
 
 
 def erf(x: Array) -> Array:
@@ -138,7 +141,7 @@ def erf(x: Array) -> Array:
 
 def _erfcx_positive(x: Array) -> Array:
     mapped = np.where(x == np.inf, 1, (x - 4) / (x + 4))
-    return np.asarray(_horner(mapped, _ERFCX) / (1 + 2 * x))
+    return np.asarray(horner(mapped, _ERFCX) / (1 + 2 * x))
 
 
 def _erfc_positive(x: Array) -> Array:
@@ -153,16 +156,16 @@ def _erfc_outer(x: Array) -> Array:
     return np.where(x < 0, 2 - upper, upper)
 
 
-@_double
+@double
 def erfc(x: Array) -> Array:
     """1 - erf(x), without losing the small values."""
-    return _choose(x, (x < 0.5) & (x > -1), lambda y: 1 - _erf_near(y), _erfc_outer)
+    return choose(x, (x < 0.5) & (x > -1), lambda y: 1 - _erf_near(y), _erfc_outer)
 
 
-@_double
+@double
 def erfcx(x: Array) -> Array:
     """exp(x**2) * erfc(x)."""
-    return _choose(x, x < 0, lambda y: 2 * np.exp(y * y) - _erfcx_positive(-y), _erfcx_positive)
+    return choose(x, x < 0, lambda y: 2 * np.exp(y * y) - _erfcx_positive(-y), _erfcx_positive)
 
 
 def _erfinv_guess(complement: Array) -> Array:
@@ -190,11 +193,11 @@ def _erfcinv_small(q: Array) -> Array:
     return np.where(q == 0, np.inf, y)
 
 
-@_double
+@double
 def erfinv(x: Array) -> Array:
     """The inverse of erf: infinite at -1 and 1, NaN outside."""
     outer = lambda y: np.copysign(_erfcinv_small(1 - np.abs(y)), y)
-    return _choose(x, np.abs(x) <= 0.5, _erfinv_inner, outer)
+    return choose(x, np.abs(x) <= 0.5, _erfinv_inner, outer)
 
 
 # ---------------------------------------------------------------------------------------- normal distribution
@@ -203,29 +206,29 @@ def erfinv(x: Array) -> Array:
 def _ndtr(x: Array) -> Array:
     z = x * math.sqrt(0.5)
     near = lambda y: 0.5 + 0.5 * _erf_near(y)
-    return _choose(z, np.abs(z) < 0.5, near, lambda y: 0.5 * _erfc_outer(-y))
+    return choose(z, np.abs(z) < 0.5, near, lambda y: 0.5 * _erfc_outer(-y))
 
 
-@_double
+@double
 def ndtr(x: Array) -> Array:
     """The distribution function of the standard normal."""
     return _ndtr(x)
 
 
-@_double
+@double
 def log_ndtr(x: Array) -> Array:
     """log(ndtr(x)), finite far to the left where ndtr underflows."""
     left = lambda y: np.log(_erfcx_positive(y * -math.sqrt(0.5)) / 2) - y * y / 2
-    return _choose(x, x < -1, left, lambda y: np.log1p(-_ndtr(-y)))
+    return choose(x, x < -1, left, lambda y: np.log1p(-_ndtr(-y)))
 
 
-@_double
+@double
 def ndtri(p: Array) -> Array:
     """The inverse of ndtr: infinite at 0 and 1, NaN outside."""
     tail = np.minimum(p, 1 - p)
     inner = lambda y: math.sqrt(2) * _erfinv_inner(2 * y - 1)
     outer = lambda y: np.copysign(math.sqrt(2) * _erfcinv_small(2 * np.minimum(y, 1 - y)), y - 0.5)
-    return _choose(p, tail > 0.25, inner, outer)
+    return choose(p, tail > 0.25, inner, outer)
 
 
 def logit(x: Array, eps: float | None = None) -> Array:
@@ -263,7 +266,7 @@ _DIGAMMA_TAIL = tuple(-b / (2 * k) for k, b in enumerate(_BERNOULLI[:9], 1))
 
 def _lgamma_large(x: Array) -> Array:
     inverse = 1 / x
-    tail = _horner(inverse * inverse, _STIRLING) * inverse
+    tail = horner(inverse * inverse, _STIRLING) * inverse
     return np.asarray((x - 0.5) * np.log(x) - x + (0.5 * math.log(2 * math.pi) + tail))
 
 
@@ -276,11 +279,11 @@ def _lgamma_middle(x: Array) -> Array:
     for step in range(2):
         down *= np.where(step < -shift, x + step, 1)
     d = x - (shift + 2)  # one rounding at most, and none near 1 and 2
-    return np.asarray(d * _horner(d, _LGAMMA_AT_TWO) + (np.log(up) - np.log(down)))
+    return np.asarray(d * horner(d, _LGAMMA_AT_TWO) + (np.log(up) - np.log(down)))
 
 
 def _lgamma_positive(x: Array) -> Array:
-    found = _choose(x, x < 8, lambda y: _choose(y, y < 1e-300, lambda t: -np.log(t), _lgamma_middle), _lgamma_large)
+    found = choose(x, x < 8, lambda y: choose(y, y < 1e-300, lambda t: -np.log(t), _lgamma_middle), _lgamma_large)
     return np.where(x == np.inf, np.inf, found)
 
 
@@ -294,10 +297,10 @@ def _lgamma_negative(x: Array) -> Array:
     return np.where((x == np.floor(x)) | np.isinf(x), np.inf, found)
 
 
-@_double
+@double
 def lgamma(x: Array) -> Array:
     """The logarithm of |gamma(x)|."""
-    return _choose(x, x <= 0, _lgamma_negative, _lgamma_positive)
+    return choose(x, x <= 0, _lgamma_negative, _lgamma_positive)
 
 
 def _digamma_positive(x: Array) -> Array:
@@ -308,7 +311,7 @@ def _digamma_positive(x: Array) -> Array:
         x = np.where(small, x + 1, x)
     inverse = 1 / x
     square = inverse * inverse
-    return np.asarray(total + (np.log(x) - 0.5 * inverse + square * _horner(square, _DIGAMMA_TAIL)))
+    return np.asarray(total + (np.log(x) - 0.5 * inverse + square * horner(square, _DIGAMMA_TAIL)))
 
 
 def _digamma_negative(x: Array) -> Array:
@@ -317,10 +320,10 @@ def _digamma_negative(x: Array) -> Array:
     return np.where(x == 0, np.copysign(np.inf, -x), found)
 
 
-@_double
+@double
 def digamma(x: Array) -> Array:
     """The derivative of lgamma: infinite at zero, NaN at the negative integers."""
-    return _choose(x, x <= 0, _digamma_negative, _digamma_positive)
+    return choose(x, x <= 0, _digamma_negative, _digamma_positive)
 
 
 # -------------------------------------------------------------------------------------------------- polygamma
@@ -368,7 +371,7 @@ def zeta(x: Array, q: Array) -> Array:
 
 def _trigamma(x: Array) -> Array:
     reflected = lambda y: (math.pi / _sin_pi(y)) ** 2 - _zeta(np.full_like(y, 2), 1 - y)
-    return _choose(x, x < 0.5, reflected, lambda y: _zeta(np.full_like(y, 2), y))
+    return choose(x, x < 0.5, reflected, lambda y: _zeta(np.full_like(y, 2), y))
 
 
 def polygamma(n: int, x: Array) -> Array:
@@ -408,41 +411,41 @@ def _bessel_scaled(order: int, x: Array) -> Array:
     """exp(-|x|) I(x)."""
     series, tail = _BESSEL[order]
     size = np.abs(x)
-    near = lambda y: np.exp(-y) * (y / 2) ** order * _horner(y * y / 4, series)
-    far = lambda y: _horner(1 / y, tail) / np.sqrt(2 * math.pi * y)
-    found = _choose(size, size <= _BESSEL_SWITCH, near, far)
+    near = lambda y: np.exp(-y) * (y / 2) ** order * horner(y * y / 4, series)
+    far = lambda y: horner(1 / y, tail) / np.sqrt(2 * math.pi * y)
+    found = choose(size, size <= _BESSEL_SWITCH, near, far)
     return np.copysign(found, x) if order else found
 
 
 def _bessel(order: int, x: Array) -> Array:
     size = np.abs(x)
-    near = lambda y: (y / 2) ** order * _horner(y * y / 4, _BESSEL[order][0])
+    near = lambda y: (y / 2) ** order * horner(y * y / 4, _BESSEL[order][0])
     # In two factors, so that the result overflows where it should and not sooner.
     far = lambda y: np.exp(y / 2) * _bessel_scaled(order, y) * np.exp(y / 2)
-    found = _choose(size, size <= _BESSEL_SWITCH, near, far)
+    found = choose(size, size <= _BESSEL_SWITCH, near, far)
     found = np.where(size == np.inf, np.inf, found)
     return np.copysign(found, x) if order else found
 
 
-@_double
+@double
 def i0(x: Array) -> Array:
     """The modified Bessel function of the first kind, of order zero."""
     return _bessel(0, x)
 
 
-@_double
+@double
 def i0e(x: Array) -> Array:
     """exp(-|x|) * i0(x)."""
     return _bessel_scaled(0, x)
 
 
-@_double
+@double
 def i1(x: Array) -> Array:
     """The modified Bessel function of the first kind, of order one."""
     return _bessel(1, x)
 
 
-@_double
+@double
 def i1e(x: Array) -> Array:
     """exp(-|x|) * i1(x)."""
     return _bessel_scaled(1, x)
