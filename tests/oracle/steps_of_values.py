@@ -147,7 +147,7 @@ def matmul(w: Writer) -> str | None:
     if t.dim() == u.dim() == 2:
         forms += [
             f"{x}.mm({y})",
-            f"torch.einsum('ij,jk->ik', {x}, {y}) + 0",
+            f"torch.einsum('ij,jk->ik', {x}, {y})",
             f"torch.nn.functional.linear({x}, {y}.t())",
         ]
     if t.dim() == u.dim() == 1:

@@ -151,6 +151,7 @@ class _Together:
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., None]) -> None:
         self.fn, self.lock = fn, threading.Lock()
+        assert all(t.requires_grad for t in tensors), "Expected gradient function to be set"
         self.nodes = [get_gradient_edge(t).node for t in tensors]
 
     def at(self, index: int) -> Callable[[Tensor], None]:

@@ -137,8 +137,9 @@ def run_after(node: Node, g: Any, gs: Any) -> Any:
     if not node.hooks.after:
         return gs
     were_bare, count = _is_bare(node, g), len(gs)
-    results = tuple(wrapped(p) for p in gs) + (None,) * node.absent
-    results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[:count]
+    first = max(-node.absent, 0)
+    results = (None,) * first + tuple(wrapped(p) for p in gs) + (None,) * node.absent
+    results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[first : first + count]
     results = tuple(
         [None if e is None else t for e, t in zip(node.edges, results)]
     )  # a hook may fill what goes nowhere

@@ -23,6 +23,7 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
+from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.dtype import dtype as DType
@@ -85,7 +86,8 @@ class Node:
     key: float  # whole, but for nodes that are put between others later
     hooks: Hooks | None
 
-    absent = 0  # trailing inputs that were Python numbers: PyTorch lists an empty edge for each
+    # inputs that were Python numbers, below 0 if they came first: PyTorch lists an empty edge for each
+    absent = 0
     frees = True  # does backward release what it saved? Not if that is shapes and numbers only, as in PyTorch
     takes_none = False  # is there something to do even if no cotangent arrives?
     outputs = 1  # how many differentiable outputs; more than one makes the engine collect a list
@@ -115,7 +117,7 @@ class Node:
         """Where the cotangents go: (node, which of its outputs) for each input."""
         kept = (None if e.__class__ is Sink else e for e in self.edges)
         real = tuple((node_of(e), e.index if e.__class__ is Port else 0) for e in kept)
-        return real + ((None, 0),) * self.absent
+        return ((None, 0),) * -self.absent + real + ((None, 0),) * self.absent
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -201,7 +203,8 @@ class AccumulateGrad(Node):
         with _lock:
             if (
                 extra.grad is None and g.__class__ is np.ndarray and g.base is None and getrefcount(g) <= _ALONE
-                and g.dtype is leaf.raw.dtype and extra.grad_dtype is None
+                and g.dtype is leaf.raw.dtype and extra.grad_dtype is None and g.flags.c_contiguous
+                and leaf.raw.flags.c_contiguous
             ):  # the common case of `accumulate`: the array becomes the gradient  # fmt: skip
                 t = extra.grad = _new(Tensor)
                 t.raw, t.cut = g, _BY_BACKWARD
@@ -331,16 +334,24 @@ def owned(g: Any, leaf: Tensor) -> Any:
     if extra is not None and extra.grad_dtype is not None:
         want = g.dtype if extra.grad_dtype is ANY_DTYPE else extra.grad_dtype.numpy
     free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED
-    if free and g.flags.writeable:
+    if free and g.flags.writeable and _lies_as(g, leaf.raw):
         return g
     if g.__class__ is SparseArray:
         unshared = getrefcount(g) <= _UNSHARED
         return _owned_sparse(g, want, unshared)
     if leaf.raw.__class__ is SparseArray:
         return np.array(g, want.type)
-    copy = np.empty_like(leaf.raw, dtype=want) if g.shape == leaf.raw.shape else np.empty(g.shape, want)
+    like = g.shape == leaf.raw.shape and (leaf.raw.__class__ is not np.ndarray or memory.is_dense(leaf.raw))
+    copy = np.empty_like(leaf.raw, dtype=want) if like else np.empty(g.shape, want)
     copy[...] = g
     return copy
+
+
+def _lies_as(g: Any, raw: Any) -> bool:
+    """Do the axes of a gradient lie as those of its leaf? A leaf whose memory has gaps gets a contiguous one."""
+    if raw.__class__ is not np.ndarray or raw.flags.c_contiguous or not memory.is_dense(raw):
+        return bool(g.flags.c_contiguous)
+    return bool(g.strides == raw.strides)
 
 
 def _owned_sparse(g: SparseArray, want: Any, unshared: bool) -> SparseArray:

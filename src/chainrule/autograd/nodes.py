@@ -239,6 +239,9 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
     return found
 
 
+_WRAPPING = frozenset(("add", "div", "mul", "sub", "where"))  # PyTorch makes a tensor of a number given to these
+
+
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
@@ -256,7 +259,9 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     held = [n for n in lay.inputs if lay.kind[n] != "N" or not op.node_names]  # PyTorch makes a tensor of a number
     body |= saved_properties(op, lay)
     body["frees"] = lay.outs or bool(held)  # that has no overload, and so no node, of its own
-    body["absent"] = sum(k == "N" and n in op.pulls for n, k in zip(op.inputs, kinds))
+    if op.name in _WRAPPING:
+        given = [k for n, k in zip(op.inputs, kinds) if n in op.pulls]
+        body["absent"] = -given.count("N") if given[0] == "N" else given.count("N")
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls
     return cls

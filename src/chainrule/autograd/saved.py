@@ -31,8 +31,8 @@ _INFERENCE = (
     "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 _PACK_WROTE = (
-    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
-    "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+    "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
     "issue if you need to perform in-place operations on the input to a pack hook."
 )
 _new = object.__new__
@@ -111,7 +111,10 @@ class SavedTensor:
                 "supported: (self, pack_hook: Callable, unpack_hook: Callable)"
             )
         if self.unpack_hook is not None:
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. ")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                "Hint: only one pair of hooks is allowed at a time."
+            )
         if self.held is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         self._pack(pack_hook, unpack_hook, fresh(self.held) if self.index is not None else self.held.detach())

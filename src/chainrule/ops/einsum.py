@@ -253,17 +253,24 @@ def _contracted(operands: list[Any], labels: tuple[Labels, ...], output: Labels)
     _check_sizes(operands, labels)
     pairs = [_with_diagonals(x, each) for x, each in zip(operands, labels)]
     x, have = pairs[0]
+    inner: set[int] = set()
     for at in range(1, len(pairs)):
         later = {label for _, each in pairs[at + 1 :] for label in each}
         y, theirs = pairs[at]
         if at + 1 == len(pairs) and _turned(have, theirs, output):
             x, have, y, theirs = y, theirs, x, have
+        inner = ({*have} & {*theirs}) - {*output, *later}
         x, have = _pair(x, have, y, theirs, {*output, *later})
-    x, have = _summed(x, have, set(have) - set(output))
+    gone = set(have) - set(output)
+    x, have = _summed(x, have, gone)
     for label in output:
         if label not in have:  # it had size 1 everywhere it was squeezed from
             x, have = x.unsqueeze(-1), (*have, label)
-    return _permuted(x, [have.index(label) for label in output])
+    order = [have.index(label) for label in output]
+    if len(pairs) == 1 and not gone:
+        return x.permute(order)  # a view, even where it changes nothing
+    x = _permuted(x, order)
+    return x.view(x.shape) if inner else x  # as PyTorch, whose matrix products end in a view
 
 
 @composite(spelled="f")

@@ -14,9 +14,9 @@ from chainrule.config import settings
 from chainrule.core.shape import contiguous_strides, dense_strides, is_non_overlapping_and_dense, met_strides
 
 __all__ = [
-    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "foreign", "has_overlap", "mapped", "moved",
-    "moved_to", "offset_of", "ordered_as", "ordered_as_met", "overlap", "overlaps", "owner", "partly_overlap", "place",
-    "relaid", "reread", "rooted", "room_like", "strided", "take", "uninitialised",
+    "address", "as_strided", "bytes_of", "deep_copy", "element_strides", "foreign", "has_overlap", "is_dense", "mapped",
+    "moved", "moved_to", "offset_of", "ordered_as", "ordered_as_met", "overlap", "overlaps", "owner", "partly_overlap",
+    "place", "relaid", "reread", "rooted", "room_like", "strided", "take", "uninitialised",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -118,7 +118,7 @@ def mapped(filename: Any, shared: bool, nbytes: int) -> Any:
 
 def overlaps(a: Any, b: Any) -> bool:
     """Do two dense arrays share some memory?"""
-    if a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not (_is_dense(a) and _is_dense(b)):
+    if a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not (is_dense(a) and is_dense(b)):
         return False
     first, second = address(a), address(b)
     return bool(first < second + b.nbytes and second < first + a.nbytes)
@@ -143,7 +143,7 @@ def partly_overlap(a: Any, b: Any) -> bool:
     """Do two dense arrays share some memory without being the same view of it?"""
     if a is b or a.size == 0 or b.size == 0 or owner(a) is not owner(b) or not _is_real(a, b):
         return False
-    if not (_is_dense(a) and _is_dense(b)):
+    if not (is_dense(a) and is_dense(b)):
         return False
     first, second = address(a), address(b)
     if first == second and a.nbytes == b.nbytes:
@@ -151,7 +151,7 @@ def partly_overlap(a: Any, b: Any) -> bool:
     return bool(first < second + b.nbytes and second < first + a.nbytes)
 
 
-def _is_dense(raw: Any) -> bool:
+def is_dense(raw: Any) -> bool:
     return (
         raw.flags.c_contiguous
         or raw.flags.f_contiguous
