@@ -15,6 +15,7 @@ def chunk_vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable[..., Any]:
     """`vmap` in so many steps: more of them need less memory."""
+
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if chunks <= 0:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
