@@ -31,7 +31,7 @@ from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, WRAPPERS, Tensor, fresh
 
 __all__ = [
-    "ANSWERERS", "NUMBERS", "Inplace", "apply", "door", "failed", "has_overlap", "operator_door", "refuse_overlap",
+    "ANSWERERS", "NUMBERS", "Inplace", "apply", "door", "failed", "operator_door",
     "set_answerer", "with_aliases",
     "with_early",
 ]  # fmt: skip
@@ -275,7 +275,7 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
 def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
     picks = op.family.name == "indexing" or op.variadic
     if picks:
-        refuse_overlap(out.raw)
+        memory.refuse_overlap(out.raw)
     if out.shape != result.shape:
         out._resize_output(result.shape, result)
     if picks:
@@ -360,7 +360,7 @@ class Inplace:
             op.check(inputs, params)
         result = op.family.compute(cpu, op, inputs, params)
         check_fits(op, inputs[0], result)
-        refuse_overlap(target)
+        memory.refuse_overlap(target)
         target[...] = result
 
     def __repr__(self) -> str:
@@ -382,11 +382,6 @@ def _write_sparse(form: Inplace, inputs: tuple[Any, ...], params: dict[str, Any]
         target[...] = result.todense() if is_sparse(result) else result
     else:
         raise RuntimeError(f"{form.name}: the result is dense, and the tensor that would take it is sparse")
-
-
-def has_overlap(raw: Any) -> bool:
-    """Do two elements of the array share memory? (Only expanded axes are looked for.)"""
-    return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
 
 
 def check_partial_overlap(target: Any, inputs: tuple[Any, ...]) -> None:
@@ -420,15 +415,6 @@ def check_target(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
 def _check_cast(from_: DType, to: DType) -> None:
     if not can_cast(from_, to):
         raise RuntimeError(f"result type {from_.title} can't be cast to the desired output type {to.title}")
-
-
-def refuse_overlap(raw: Any) -> None:
-    """An in-place op may not write to an array of which two elements share memory."""
-    if has_overlap(raw) or not raw.flags.writeable:
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
 
 
 def check_fits(op: Op, target: Tensor, result: Any) -> None:

@@ -8,6 +8,7 @@ wrap tensors of the level below, and `raw` is such a tensor.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.cuts import cut_here, passes_on
 from chainrule.autograd.explain import leaf_text
-from chainrule.autograd.node import Node, Sink, accumulator, node_of
+from chainrule.autograd.node import Node, Sink, accumulator, node_of, tick
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.pending import is_pending, meant
 from chainrule.autograd.saved import keep
@@ -27,6 +28,7 @@ from chainrule.backends.meta import emptied
 from chainrule.backends.sparse import SparseArray, Unsupported, each
 from chainrule.core.ambient import Ambient, here
 from chainrule.core.dtype import FLOAT
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import is_number
 from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
@@ -154,6 +156,8 @@ def _record_or_cut(
                 _set_edges(node, differentiable)
                 if len(outs) > len(differentiable):
                     cut = Cut(f"{op.name} indices", node.code, node.lasti)
+        elif params.get("dtype") is not None and op.family.name in ("reduction", "scan"):
+            raise RuntimeError(f"Autograd not support dtype: {params['dtype'].title}")
         else:
             cut = cut_here("integers")
     if cut is not None:
@@ -283,13 +287,15 @@ def eager_inplace(
     state = here()
     recording = state.grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
     recording = recording and target.dtype.category >= FLOAT
-    check_writable(target, recording, op.name + "_")
+    check_writable(target, recording and bool(op.pulls or op.in_place_slope), op.name + "_")
     dual = forward.active(inputs) and target.dtype.category >= FLOAT
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
     edges = edges_of(op, inputs) if recording else ()
     write()
     touch(target, op.name + "_")
-    if recording and op.pulls and any(e is not None for e in edges):
+    if recording and op.in_place_slope:
+        rebase(target, _overwriting(op, inputs))
+    elif recording and op.pulls and any(e is not None for e in edges):
         node = recorded(op, originals, params, (target.raw,), [target], level, edges)
         if node is not None:
             _mark_overwritten(node, target)
@@ -299,6 +305,39 @@ def eager_inplace(
     if dual:
         forward.after_inplace(op, originals, params, target)
     return target
+
+
+class Overwriting(Node):
+    """An in-place op that is differentiated otherwise than out of place: see `Op.in_place_slope`."""
+
+    __slots__ = ("like", "op")
+
+    like: list[tuple[tuple[int, ...], DType]]
+    op: Op
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        if self.op.in_place_slope == "refused":
+            raise NotImplementedError(f"the derivative for 'inplace version of {self.op.name}' is not implemented.")
+        return tuple([None if e is None else np.zeros(s, d.numpy) for e, (s, d) in zip(self.edges, self.like)])
+
+    def pull_graph(self, g: Any) -> tuple[Any, ...]:
+        return tuple([None if z is None else fresh(z) for z in self.pull(g)])
+
+
+@cache
+def _overwriting_class(title: str) -> type[Overwriting]:
+    return type(title, (Overwriting,), {"__slots__": ()})
+
+
+def _overwriting(op: Op, inputs: tuple[Any, ...]) -> Node:
+    tensors = [t for t in inputs if isinstance(t, Tensor)]
+    form = len(tensors) - 1 if op.in_place_slope == "zero" else 1
+    node = object.__new__(_overwriting_class(f"{op.name.title()}Backward{form}"))
+    node.edges, node.saved, node.checks, node.hooks = edges_through(inputs), (), None, None
+    node.op, node.like = op, [(tuple(t.shape), t.dtype) for t in tensors]
+    node.code, node.lasti = here_in_user_code()
+    node.key = tick()
+    return node
 
 
 def _note_cut(inputs: tuple[Any, ...], target: Tensor, state: Ambient) -> None:
@@ -338,7 +377,7 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
         tell(t)
     state = here()
     if isinstance(t.store, InferenceStore):
-        if not state.inference:
+        if not state.inference and t.store.__class__ is InferenceStore:
             if recording and t.edge is LEAF:
                 raise GraphError(leaf_text(t, f"a {_WRITTEN_LEAF}"))
             raise RuntimeError(

@@ -168,15 +168,15 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
 def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any, Any]:
     """Everything that a node may have around its pull: hooks, a cotangent somebody wants, nothing to pull."""
     role = PULL if roles is None else roles.get(node, SKIP)
-    if role is SKIP:
-        return (), None
     hooks = node.hooks
+    if role is SKIP and hooks is None:
+        return (), None
     if hooks is not None:
         g = run_tensor_hooks(node, g)
     if role & COLLECT:
         _collect(node, g, wanted)
-        if role is COLLECT:
-            return (), None
+    if not role & PULL:
+        return (), None
     if hooks is not None:
         g = run_before(node, g)
     edges = node.edges

@@ -16,6 +16,7 @@ import numpy as np
 from chainrule.autograd import forward
 from chainrule.autograd.grad_mode import Mode
 from chainrule.autograd.tangents import check_size
+from chainrule.backends.cpu import memory
 from chainrule.backends.pending import Pending, resolved
 from chainrule.core.ambient import here, put, swapped
 from chainrule.core.tensor import Tensor, fresh
@@ -177,6 +178,7 @@ def _memory(raw: Any) -> int:
 def _laid_out(primal: Tensor, tangent: Tensor) -> Tensor:
     """A copy of the tangent in memory like the primal's."""
     p = primal.raw
+    memory.refuse_overlap(p)
     under = np.zeros(_memory(p), tangent.dtype.numpy)
     steps = [s // p.itemsize * under.itemsize if n > 1 else under.itemsize for s, n in zip(p.strides, p.shape)]
     backwards = min(steps, default=0) < 0  # elements before the first: NumPy's own layout will do

@@ -337,10 +337,7 @@ def _rows(i: int, out: Any, xs: Tensors, create_graph: bool, strict: bool) -> Te
                     f"Output {i} of the user-provided function is independent of input {at}. {_NOT_STRICT}."
                 )
             found[at].append(call("zeros_like", x) if g is None else g)
-    return tuple(
-        call("stack", gs, dim=0).view((*out.shape, *x.shape)) if gs else x.new_zeros((*out.shape, *x.shape))
-        for gs, x in zip(found, xs)
-    )
+    return tuple(call("stack", gs, dim=0).view((*out.shape, *x.shape)) for gs, x in zip(found, xs))
 
 
 def _rows_at_once(outs: Tensors, xs: Tensors, create_graph: bool, strict: bool) -> tuple[Tensors, ...]:

@@ -195,8 +195,8 @@ class AccumulateGrad(Node):
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         leaf = self.variable
-        if leaf.edge is None:
-            return ()  # requires_grad_(False) since the graph was made
+        if leaf.edge is not LEAF:
+            return _unaccumulated(leaf)
         extra: Any = leaf.extra
         if g.__class__ in SCALARS:
             g = np.array(g)  # a 0-d cotangent, as NumPy hands it out
@@ -216,8 +216,8 @@ class AccumulateGrad(Node):
         return ()
 
     def pull_graph(self, g: Any) -> tuple[Any, ...]:
-        if self.variable.edge is None:
-            return ()
+        if self.variable.edge is not LEAF:
+            return _unaccumulated(self.variable)
         accumulate_graph(self.variable, g)
         if self.hooks is not None:
             self.report()
@@ -237,6 +237,13 @@ class AccumulateGrad(Node):
             self.report()
         finally:
             put(before)
+
+
+def _unaccumulated(leaf: Tensor) -> tuple[Any, ...]:
+    """A leaf no more: it stopped wanting a gradient since the graph was made, or was written over with history."""
+    if leaf.edge is not None and leaf.viewed is None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    return ()
 
 
 def hooks_of(node: Node) -> Hooks:

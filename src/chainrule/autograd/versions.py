@@ -12,7 +12,7 @@ from typing import Any
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Store, Tensor
 
-__all__ = ["BEFORE_WRITE", "InferenceStore", "store_of", "touch", "version_of", "watch"]
+__all__ = ["BEFORE_WRITE", "CountingStore", "InferenceStore", "store_of", "touch", "version_of", "watch"]
 
 
 BEFORE_WRITE: list[Callable[[Tensor], None]] = []  # told of a tensor whose memory is about to be changed
@@ -20,6 +20,12 @@ BEFORE_WRITE: list[Callable[[Tensor], None]] = []  # told of a tensor whose memo
 
 class InferenceStore(Store):
     """The store of a tensor made in inference mode: it counts nothing."""
+
+    __slots__ = ()
+
+
+class CountingStore(InferenceStore):
+    """Of such a tensor's `.data`, taken outside inference mode: it may be written and counts."""
 
     __slots__ = ()
 

@@ -115,6 +115,8 @@ class CopySlices(Node):
         g = g.copy() if self.strides is None else memory.relaid(g, self.strides)
         window = replay(self.chain, g)
         first, *rest = self.fn.pull(window.copy())
+        if first is not None:
+            memory.refuse_overlap(window)
         window[...] = 0 if first is None else first
         return (g, *rest)
 
@@ -124,6 +126,8 @@ class CopySlices(Node):
         first, *rest = pull(window)
         if self.edges[0] is None:
             return (None, *rest)
+        if first is not None and isinstance(getattr(window, "raw", None), np.ndarray):
+            memory.refuse_overlap(window.raw)
         inside = scatter_back(self.chain, call("ones_like", window)) != 0
         g = call("where", inside, call("zeros_like", g), g)
         return (g if first is None else g + scatter_back(self.chain, first), *rest)
@@ -180,13 +184,17 @@ def derive(t: Tensor) -> None:
     """Set the view's edge: straight to its base."""
     v, before = t.viewed, t.edge
     assert v is not None and t.store is not None
-    chain = chain_of(v, t)
-    if REPLAY[0] or not all([op.holomorphic for op, *_ in chain]):  # no steps through memory lead from real to complex
+    chain, edge = chain_of(v, t), v.base.edge
+    # no steps through memory lead from real to complex: up to the last such step the view ops make the history
+    turns = [at for at, (op, *_) in enumerate(chain, 1) if not op.holomorphic]
+    first = len(chain) if REPLAY[0] else max(turns, default=0)
+    if first:
         with swapped(grad=True):
-            t.edge, v.version = replay(chain, v.base).edge, t.store.version
-        return _move_retain(t, t.edge, before)
+            edge, chain = replay(chain[:first], v.base).edge, chain[first:]
+    if first and not chain:
+        t.edge, v.version = edge, t.store.version
+        return _move_retain(t, edge, before)
     node = _new(AsStridedBackward0)
-    edge = v.base.edge
     node.edges = (accumulator(v.base) if edge is LEAF else edge,)
     node.chain, node.saved, node.checks, node.hooks = chain, (), None, None
     node.code, node.lasti = here_in_user_code()

@@ -101,6 +101,7 @@ class Op:
         "forward",
         "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
         "holomorphic",
+        "in_place_slope",  # of the in-place form, where that differs: "zero", as of comparisons, or "refused"
         "inplace",  # the op that writes its result into the first input, or None
         "inputs",  # names of the tensor inputs, in order
         "integers",  # "ib": the fast path takes int64 ("i") and bool ("b") as they are; see autograd.bind
@@ -154,6 +155,7 @@ class Op:
         self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)
         self.exact: str | Callable[..., str | None] | None = facts.pop("exact", None)
         self.fills: bool = facts.pop("fills", False)
+        self.in_place_slope: str = facts.pop("in_place_slope", "")
         self.early: str = facts.pop("early", "")
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
         self.straight: bool = facts.pop("straight", False)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from chainrule.autograd import forward_ad
 from chainrule.autograd.forward import set_tangent, tangent_of
+from chainrule.backends.cpu import memory
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
@@ -88,6 +91,8 @@ def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
             f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}."
         )
+    if x.raw.__class__ is t.raw.__class__ is np.ndarray and x.raw.strides != t.raw.strides:
+        memory.refuse_overlap(x.raw)  # the tangent would be laid out like the primal
     dual = level.wrap(x)
     set_tangent(dual, level.wrap(t), level.depth)
     return dual

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, NARROW, OF_NUMPY, bool_, finfo, float64, widened
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bool_, finfo, float64, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, elementwise, general, scan
 from chainrule.core.op import Array
@@ -23,7 +23,7 @@ from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, packed
 from chainrule.ops.arithmetic import one
-from chainrule.ops.compare import clamp_max, kept, select
+from chainrule.ops.compare import kept, select
 from chainrule.ops.domains import Check, no_complex, not_for, unimplemented
 from chainrule.ops.exponential import exp
 from chainrule.ops.trigonometric import tanh
@@ -88,7 +88,7 @@ def elu(xp: Any, input: Array, alpha: float = 1.0, scale: float = 1.0, input_sca
 
 
 def _pull_elu(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    below = exp(clamp_max(input, 0) * input_scale) * (alpha * scale * input_scale)
+    below = exp(kept(input, input < 0) * input_scale) * (alpha * scale * input_scale)  # its own slope at 0 is 0
     return select(input <= 0, g * below, g if scale == 1 else g * scale)
 
 
@@ -101,7 +101,7 @@ def celu(xp: Any, input: Array, alpha: float = 1.0) -> Array:
     return xp.masks.choose(input > 0, input, xp.expm1(xp.minimum(input, 0) / alpha) * alpha)
 
 
-celu.vjp(input=lambda g, input, alpha: select(input <= 0, g * exp(clamp_max(input, 0) / alpha), g))
+celu.vjp(input=lambda g, input, alpha: select(input <= 0, g * exp(kept(input, input < 0) / alpha), g))
 
 ROOT_2_OVER_PI, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -424,7 +424,7 @@ glu.vjp(input=_pull_glu)
 def _check_softmax(name: str) -> Check:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         found = params["dtype"] or inputs[0].dtype
-        if found.category < FLOAT or found.is_complex:
+        if inputs[0].numel() and (found.category < FLOAT or found.is_complex):
             rank = inputs[0].ndim
             last = rank == 0 or normalize_dim(params["dim"], rank) == rank - 1
             raise unimplemented(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", found)
@@ -436,7 +436,7 @@ def _normal(input: Any, dim: int, dtype: DType | None) -> tuple[Any, int, Any]:
     """The array to compute on, the axis, the dtype of the result."""
     want = input.dtype if dtype is None else dtype.numpy
     axis = normalize_dim(dim, input.ndim)
-    return (widened(input) if want in NARROW else input.astype(want, copy=False)), axis, want
+    return widened(input.astype(want, copy=False)), axis, want
 
 
 def along(x: Any, dim: int) -> Any:
@@ -455,7 +455,7 @@ def along(x: Any, dim: int) -> Any:
 def softmax(xp: Any, input: Array, dim: int, dtype: DType | None = None) -> Array:
     """Exponentials along an axis, divided by their sum."""
     x, axis, want = _normal(input, dim, dtype)
-    return xp.activations.softmax(x, axis).astype(want, copy=False)
+    return xp.activations.softmax(x, axis).astype(want, copy=False) if x.size else x.astype(want)
 
 
 def _pull_softmax(g: Any, out: Any, dim: int) -> Any:
@@ -475,7 +475,7 @@ softmax.vjp(input=_pull_softmax)
 def log_softmax(xp: Any, input: Array, dim: int, dtype: DType | None = None) -> Array:
     """The logarithm of `softmax`, without overflow."""
     x, axis, want = _normal(input, dim, dtype)
-    return xp.activations.log_softmax(x, axis).astype(want, copy=False)
+    return xp.activations.log_softmax(x, axis).astype(want, copy=False) if x.size else x.astype(want)
 
 
 log_softmax.vjp(input=lambda g, out, dim: g - exp(out) * along(g, dim))

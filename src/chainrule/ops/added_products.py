@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.core.blame import kind_of
-from chainrule.core.dtype import NARROW, widened
+from chainrule.core.dtype import NARROW, c_name, widened
 from chainrule.core.family import call, common_dtype, contraction, front, sum_to
 from chainrule.core.op import Array, Number
 from chainrule.core.public import spell
@@ -66,11 +67,20 @@ def _added(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
 def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> Any:
     def run(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         input, a, b = inputs
+        if name == "baddbmm" and rank_of(a) > 1 and rank_of(b) > 2:
+            input.expand((a.shape[0], a.shape[1], b.shape[2]))  # before anything else is looked at
+        if ranks == (2, 2) and input.dtype is not b.dtype:
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {input.dtype.title} and {b.dtype.title}"
+            )
         check(a, b)
         if ranks == (3, 3) and not input.dtype is a.dtype is b.dtype:
+            input.expand((a.shape[0], a.shape[1], b.shape[2]))
+            if input.dtype is a.dtype:
+                raise RuntimeError(f"expected scalar type {a.dtype.title} but found {b.dtype.title}")
             raise RuntimeError(
-                f"Input dtypes must be the same, got: input {input.dtype.title}, batch1: "
-                f"{a.dtype.title}, batch2: {b.dtype.title}"
+                f"Input dtypes must be the same, got: input {c_name(input.dtype)}, batch1: "
+                f"{c_name(a.dtype)}, batch2: {c_name(b.dtype)}"
             )
         titles = [t.dtype.title for t in inputs]
         if ranks == (2, 1) and len(set(titles)) > 1:
@@ -232,7 +242,7 @@ addbmm.vjp(
 @contraction(
     spelled="",
     exact=SAME_OUT,
-    check=_check_sum("baddbmm", (3, 3), "baddbmm", check_batches),
+    check=_check_sum("baddbmm", (3, 3), "baddbmm", partial(check_batches, added=True)),
     vmap=_sum_batch(lambda ab, batched, size: matmul(*ab), 3),
     samples=samples(
         real, [((2, 3, 2), (2, 3, 4), (2, 4, 2)), ((2,), (2, 3, 4), (2, 4, 2))], beta=[1, 0.5], alpha=[1, 2]
@@ -240,7 +250,7 @@ addbmm.vjp(
 )
 def baddbmm(xp: Any, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * input + alpha * (the products of two batches of matrices, pair by pair)."""
-    check_batches(batch1, batch2)
+    check_batches(batch1, batch2, added=True)
     return _added(input, product(batch1, batch2), beta, alpha)
 
 

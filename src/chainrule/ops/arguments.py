@@ -6,7 +6,7 @@ from typing import Any
 
 from chainrule.autograd.bind_views import as_int
 
-__all__ = ["as_int", "one_of", "read_ints"]
+__all__ = ["as_int", "one_of", "read_ints", "read_list"]
 
 Shape = tuple[int, ...]
 
@@ -19,6 +19,15 @@ def read_ints(title: str, name: str, args: tuple[Any, ...], position: int = 1) -
         if each.__class__ is not int:
             return _converted(title, name, args, at, position)
     return args
+
+
+def read_list(title: str, name: str, value: Any, position: int) -> Shape:
+    """A list of ints that stands under one name: a number is none."""
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(
+            f"{title}(): argument '{name}' (position {position}) must be tuple of ints, not {type(value).__name__}"
+        )
+    return read_ints(title, name, (value,), position)
 
 
 def _converted(title: str, name: str, args: tuple[Any, ...], at: int, position: int) -> Shape:
@@ -40,6 +49,8 @@ def one_of(title: str, args: tuple[Any, ...], named: dict[str, Any], *names: str
             if args or len(named) > 1:
                 raise TypeError(f"{title}() received an invalid combination of arguments")
             value = named[name]
+            if value.__class__ is int and title != "squeeze":  # whose list may be one number
+                raise TypeError(f"{title}(): argument '{name}' must be tuple of ints, not int")
             return value if isinstance(value, tuple) else (value,)
     if named:
         raise TypeError(f"{title}() got an unexpected keyword argument '{next(iter(named))}'")

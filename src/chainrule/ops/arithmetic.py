@@ -161,8 +161,8 @@ def _check_div(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         not_for(f"div_{mode}_cpu", BOOL, COMPLEX)(inputs, params)
 
 
-def _refuse_zeros(divisor: Any) -> None:
-    if divisor.dtype.kind in "iu" and not divisor.all():
+def _refuse_zeros(dividend: Any, divisor: Any) -> None:
+    if dividend.dtype.kind in "iu" and divisor.dtype.kind in "iu" and dividend.size and not divisor.all():
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -177,7 +177,7 @@ def as_arrays(a: Any, b: Any) -> tuple[Any, Any]:
 
 def divided_down(xp: Any, a: Any, b: Any) -> Any:
     """The quotient, rounded down; integers refuse a zero divisor."""
-    _refuse_zeros(b)
+    _refuse_zeros(a, b)
     return xp.floor_divide(a, b)
 
 
@@ -185,7 +185,7 @@ def divided_to_zero(xp: Any, a: Any, b: Any) -> Any:
     """The quotient, rounded toward zero; integers refuse a zero divisor."""
     if a.dtype.kind not in "iu":
         return xp.trunc(xp.true_divide(a, b))
-    _refuse_zeros(b)
+    _refuse_zeros(a, b)
     down = xp.floor_divide(a, b)
     return down + ((down < 0) & (down * b != a))
 
@@ -244,7 +244,7 @@ floor_divide.vjp(input=no_derivative("floor_divide"), other=no_derivative("floor
 )
 def remainder(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """What is left of a division rounded down: has the sign of the divisor, as Python's `%`."""
-    _refuse_zeros(np.asarray(other))
+    _refuse_zeros(*as_arrays(input, other))
     return xp.remainder(input, other)
 
 
@@ -259,7 +259,7 @@ remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * div(input, o
 )
 def fmod(xp: Any, input: Array, other: Array | Number) -> Array:
     """What is left of a division rounded toward zero: has the sign of the dividend, as C's `fmod`."""
-    _refuse_zeros(np.asarray(other))
+    _refuse_zeros(*as_arrays(input, other))
     return xp.fmod(input, other)
 
 

@@ -15,10 +15,11 @@ from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
+from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
-from chainrule.ops.domains import EXACT, both, no_complex, not_for, unimplemented
+from chainrule.ops.domains import EXACT, Check, both, no_complex, not_for, unimplemented
 
 __all__: list[str] = []
 
@@ -33,20 +34,24 @@ def coin(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------------------------------------- comparisons
 
 
-@elementwise(promote="compare", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", in_place_slope="zero", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def eq(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the two are equal."""
     return xp.equal(input, other)
 
 
-@elementwise(promote="compare", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(promote="compare", in_place_slope="zero", samples=samples(apart, [*pairs, ((3,), 0.5)]))
 def ne(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the two differ."""
     return xp.not_equal(input, other)
 
 
 @elementwise(
-    promote="compare", check=not_for("lt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+    promote="compare",
+    in_place_slope="zero",
+    check=not_for("lt_cpu", COMPLEX),
+    integers="ib",
+    samples=samples(apart, [*pairs, ((3,), 0.5)]),
 )
 def lt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less."""
@@ -54,7 +59,11 @@ def lt(xp: Any, input: Array, other: Array | Number) -> Array:
 
 
 @elementwise(
-    promote="compare", check=not_for("le_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+    promote="compare",
+    in_place_slope="zero",
+    check=not_for("le_cpu", COMPLEX),
+    integers="ib",
+    samples=samples(apart, [*pairs, ((3,), 0.5)]),
 )
 def le(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is less or equal."""
@@ -62,7 +71,11 @@ def le(xp: Any, input: Array, other: Array | Number) -> Array:
 
 
 @elementwise(
-    promote="compare", check=not_for("gt_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+    promote="compare",
+    in_place_slope="zero",
+    check=not_for("gt_cpu", COMPLEX),
+    integers="ib",
+    samples=samples(apart, [*pairs, ((3,), 0.5)]),
 )
 def gt(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater."""
@@ -70,7 +83,11 @@ def gt(xp: Any, input: Array, other: Array | Number) -> Array:
 
 
 @elementwise(
-    promote="compare", check=not_for("ge_cpu", COMPLEX), integers="ib", samples=samples(apart, [*pairs, ((3,), 0.5)])
+    promote="compare",
+    in_place_slope="zero",
+    check=not_for("ge_cpu", COMPLEX),
+    integers="ib",
+    samples=samples(apart, [*pairs, ((3,), 0.5)]),
 )
 def ge(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the first is greater or equal."""
@@ -306,13 +323,25 @@ fmin.vjp(
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
 
 
+def _refuse_complex_clamp(inputs: tuple[Any, ...], met: DType) -> NoReturn:
+    """A complex input is refused as such; one that bounds make complex has no kernel, whose name tells the bounds."""
+    input, low, high = inputs
+    tensors = [t for t in inputs if isinstance(t, Tensor)]
+    if len(tensors) == 1 and not input.dtype.is_complex:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if input.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    broadcast_shapes(*(t.shape for t in tensors))
+    raise unimplemented("minimum_cpu" if low is None else "maximum_cpu" if high is None else "clamp_cpu", met)
+
+
 def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     bounds = inputs[1:]
     if all(b is None for b in bounds):
         raise RuntimeError(NO_BOUND)
-    if common_dtype(inputs).is_complex:
-        raise NotImplementedError("clamp is not supported for complex types")
     met = common_dtype(inputs)
+    if met.is_complex:
+        _refuse_complex_clamp(inputs, met)
     if met is bool_ and all(b is not None for b in bounds):
         raise unimplemented("clamp_cpu" if any(isinstance(b, Tensor) for b in bounds) else "clamp_scalar_cpu", met)
     for b in bounds:
@@ -358,12 +387,17 @@ clamp.vjp(
 alias(clamp, "clip")
 
 
-def _check_bound(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    _check_clamp((*inputs, None), params)
+def _check_bound(kernel: str) -> Check:
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        if isinstance(inputs[1], Tensor):
+            not_for(kernel, COMPLEX)(inputs, params)
+        _check_clamp((*inputs, None), params)
+
+    return check
 
 
 @elementwise(
-    check=_check_bound, integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    check=_check_bound("maximum_cpu"), integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
     node={"TN": "ClampMinBackward0", "TT": "ClampMinBackward1"}, spelled="fmiF",
 )  # fmt: skip
 def clamp_min(xp: Any, input: Array, min: Array | Number) -> Array:
@@ -375,7 +409,7 @@ clamp_min.vjp(input=lambda g, input, min: kept(g, input >= min), min=lambda g, i
 
 
 @elementwise(
-    check=_check_bound, integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
+    check=_check_bound("minimum_cpu"), integers="i", samples=samples(real, [((3, 4), 0.5), ((3, 4), (4,))]),
     node={"TN": "ClampMaxBackward0", "TT": "ClampMaxBackward1"}, spelled="fmiF",
 )  # fmt: skip
 def clamp_max(xp: Any, input: Array, max: Array | Number) -> Array:

@@ -16,7 +16,7 @@ from chainrule.core.family import call, contraction
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
-from chainrule.core.shape import broadcast_shapes
+from chainrule.core.shape import broadcast_shapes, normalize_dim
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops.along import SAME_OUT, rank_of
 from chainrule.ops.views import unsafe_view
@@ -96,7 +96,8 @@ def _check_mm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
     _check_matrices(a, b)
     same_dtype(a, b)
-    refuse_bool(a, "addmm_impl_cpu_")
+    if a.numel() and b.numel():
+        refuse_bool(a, "addmm_impl_cpu_")
 
 
 def _check_matrices(a: Any, b: Any) -> None:
@@ -176,7 +177,11 @@ mm_turned.vjp(
 mm.vjp(input=lambda g, mat2: mm_left(g, mat2), mat2=lambda g, input: mm_right(g, input))
 
 
-def check_batches(a: Any, b: Any) -> None:
+def check_batches(a: Any, b: Any, added: bool = False) -> None:
+    """`added`: PyTorch first asks for the sizes of the sum."""
+    if added:
+        for x, dim in ((a, 0), (a, 1), (b, 2)):
+            normalize_dim(dim, rank_of(x), wrap_scalar=False)
     for at, x in enumerate((a, b), 1):
         if rank_of(x) != 3:
             raise RuntimeError(f"batch{at} must be a 3D tensor")
@@ -218,7 +223,8 @@ def _check_paired(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 )  # fmt: skip
 def paired_mm(xp: Any, input: Array, mat2: Array) -> Array:
     """As `bmm`, with batches of any rank."""
-    return product(input, mat2)
+    out = product(input, mat2)
+    return out if out.ndim < 4 or out.flags.c_contiguous else np.ascontiguousarray(out)
 
 
 for _batched in (bmm, paired_mm):
@@ -240,6 +246,8 @@ def _check_mv(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 
 def _check_mv_shapes(a: Any, b: Any) -> None:
+    if not rank_of(a):
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if rank_of(a) != 2 or rank_of(b) != 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {max(rank_of(a) - 1, 1)}, {rank_of(a)}, {rank_of(b)}"
@@ -364,6 +372,8 @@ def _decided(x: Any, y: Any, a: int, b: int) -> Any:
         return _mm(x.unsqueeze(0), y).squeeze_(0)
     if b <= 2:
         return _folded(x, y, b)
+    if a <= 2 and x.dtype is not y.dtype and not x.requires_grad:
+        return _batches(x if a == 2 else x.unsqueeze(0), y)  # it is refused as what PyTorch does not fold
     if a == 1:
         return _folded(flipped(y), x, 1)
     return _flipped_fold(x, y) if a == 2 else _batches(x, y)

@@ -58,8 +58,10 @@ clone.vjp(input=lambda g: g)
 
 
 @composite("m", quick=True)
-def contiguous(self: Tensor, memory_format: Any = CONTIGUOUS) -> Tensor:
+def contiguous(self: Tensor, *, memory_format: Any = CONTIGUOUS) -> Tensor:
     """The tensor itself if its elements follow one another in memory, else a copy where they do."""
-    if memory_format is PRESERVE:
+    if memory_format is PRESERVE and not self.is_contiguous():
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if memory_format is PRESERVE:
+        return self
     return self if self.is_contiguous(memory_format=memory_format) else clone(self, memory_format=memory_format)

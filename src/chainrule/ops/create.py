@@ -31,6 +31,7 @@ from chainrule.core.literal import cast_number
 from chainrule.core.public import spell
 from chainrule.core.shape import Size, strides_for
 from chainrule.core.tensor import CPU, LEAF, META, PLAIN, Cut, Tensor
+from chainrule.ops.arguments import read_list
 from chainrule.ops.exchange import tensor_over
 
 __all__ = ["allocate", "creation", "dtype_from", "filled", "made", "made_of", "place", "read_size", "write_to"]
@@ -446,7 +447,7 @@ def full(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of one value everywhere."""
-    shape = read_size((size,), "full")
+    shape = read_size((read_list("full", "size", size, 1),), "full")
     _refuse_names(names, "full")
     value = as_fill(fill_value, "full")
     kind = _suggested(fill_value, value) if dtype is None else dtype_from(dtype, "full")

@@ -11,9 +11,21 @@ from typing import Any
 from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, c_name
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import common_dtype, is_number
+from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 
-__all__ = ["EXACT", "Check", "both", "no_complex", "not_for", "only", "only_floats", "same_dtype", "unimplemented"]
+__all__ = [
+    "EXACT",
+    "Check",
+    "both",
+    "no_complex",
+    "not_for",
+    "only",
+    "only_floats",
+    "only_floats_of",
+    "same_dtype",
+    "unimplemented",
+]
 
 Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
 
@@ -31,6 +43,7 @@ def not_for(kernel: str, *categories: int) -> Check:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         met = common_dtype(inputs)
         if met.category in categories:
+            broadcast_shapes(*(t.shape for t in inputs if isinstance(t, Tensor)))  # which is refused first
             raise unimplemented(kernel, met)
 
     check.refuses = categories  # type: ignore[attr-defined]  # floats may not take the fast path where they are refused
@@ -48,6 +61,17 @@ def only_floats(kernel: str, *also: str) -> Check:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         met = inputs[0].dtype
         if not met.is_floating_point and met.name not in also:
+            raise unimplemented(kernel, met)
+
+    return check
+
+
+def only_floats_of(kernel: str) -> Check:
+    """Refuse inputs that do not meet in a floating point dtype."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        met = common_dtype(inputs)
+        if not met.is_floating_point:
             raise unimplemented(kernel, met)
 
     return check

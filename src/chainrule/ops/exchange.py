@@ -11,7 +11,7 @@ from chainrule.autograd.cuts import cut_of
 from chainrule.autograd.eager import check_writable, edges_through
 from chainrule.autograd.node import leave_accumulator
 from chainrule.autograd.refusing import without_derivative
-from chainrule.autograd.versions import InferenceStore, store_of, touch
+from chainrule.autograd.versions import CountingStore, InferenceStore, store_of, touch
 from chainrule.autograd.views import rebase, refresh
 from chainrule.backends import meta
 from chainrule.backends.cpu import memory
@@ -36,7 +36,7 @@ def _data(self: Tensor) -> Tensor:
     """The same memory without history and with a version of its own: changes through it are not noticed."""
     alias = self.rewrapped() if self.__class__ is not Tensor else fresh(self.raw)
     if isinstance(self.store, InferenceStore):
-        alias.store = self.store
+        alias.store = self.store if here().inference else CountingStore()
     alias.cut = cut_of(self, ".data")
     return alias
 

@@ -281,7 +281,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
 
 @getter
 def _version(self: Tensor) -> int:
-    if isinstance(self.store, InferenceStore):
+    if self.store.__class__ is InferenceStore:
         raise RuntimeError("Inference tensors do not track version counter.")
     return self.store.version if self.store is not None else 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.cuts import passes_on
-from chainrule.autograd.door import Inplace, door, has_overlap, refuse_overlap
+from chainrule.autograd.door import Inplace, door
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
@@ -22,14 +22,9 @@ from chainrule.core.op import Array, Number
 from chainrule.core.public import method, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import PLAIN, Tensor
+from chainrule.core.tensor import PLAIN, Tensor, fresh
 
 __all__ = ["copy_", "fill_", "inplace_form", "quiet", "write_array", "zero_"]
-
-_OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-    "Please clone() the tensor before performing the operation."
-)
 
 
 def inplace_form(op_fn: Any, fn: Any) -> Inplace:
@@ -49,8 +44,8 @@ def quiet(t: Tensor) -> bool:
 
 def check_target(raw: Any) -> None:
     """Refuse to write where elements share memory."""
-    if not raw.flags.c_contiguous and has_overlap(raw):
-        raise RuntimeError(_OVERLAP)
+    if not raw.flags.c_contiguous:
+        memory.refuse_overlap(raw)
 
 
 def check_apart(target: Any, others: tuple[Any, ...]) -> None:
@@ -95,7 +90,7 @@ def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
     if is_sparse(target) or is_sparse(source):
         _copy_sparse(*inputs)
         return
-    refuse_overlap(target)
+    memory.refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
@@ -141,21 +136,23 @@ copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(
 
 
 @method
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another, broadcast and converted."""
-    if not LISTENING and quiet(self) and src.__class__ in PLAIN and src.edge is None and src.extra is None:
-        raw, source = self.raw, src.raw
+    if not LISTENING and quiet(self) and other.__class__ in PLAIN and other.edge is None and other.extra is None:
+        raw, source = self.raw, other.raw
         if raw.base is source.base is None and raw.dtype is source.dtype and raw.shape == source.shape:
             raw[...] = source  # two whole arrays of one kind: nothing to convert, nothing to check
         else:
-            _write_copy(None, (self, src), {})
+            _write_copy(None, (self, other), {})
         touch(self, "copy_")
-        if src.cut is not None:
-            passes_on(src.cut, self)
+        if other.cut is not None:
+            passes_on(other.cut, self)
         return self
-    if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    return door(COPY, (self, src), {"non_blocking": non_blocking})  # type: ignore[no-any-return]
+    if isinstance(other, (int, float, complex)):
+        other = fresh(np.asarray(other))
+    if not isinstance(other, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    return door(COPY, (self, other), {"non_blocking": non_blocking})  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------------------------------------------- one value

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.autograd.door import check_fits, has_overlap
+from chainrule.autograd.door import check_fits
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.ambient import here
@@ -291,7 +291,7 @@ def _writer(op: Any) -> Any:
         check_apart(target, inputs[1:])
         result = op.family.compute(xp, op, inputs, params)
         check_fits(op, inputs[0], result)
-        if op.name == "index_fill" and not target.flags.c_contiguous and has_overlap(target):
+        if op.name == "index_fill" and not target.flags.c_contiguous and memory.has_overlap(target):
             warn_once(
                 "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing "
                 "this operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"
@@ -647,7 +647,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.title}")
     more = {} if out is None else {"out": out}
     if dim is None:
-        return gather.public(input.reshape(-1), 0, indices.reshape(-1), **more)  # type: ignore[no-any-return]
+        return gather.public(input.view(-1), 0, indices.view(-1), **more)  # type: ignore[no-any-return]
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
@@ -738,25 +738,25 @@ def isin_op(xp: Any, elements: Array, test_elements: Array, *, invert: bool) -> 
 
 
 @composite("n")
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as rows with a single one."""
-    if tensor.dtype.name != "int64":
+    if input.dtype.name != "int64":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    empty = 0 in tensor.shape
+    empty = 0 in input.shape
     if empty and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    unseen = _is_batch(tensor) or tensor.device is META  # nobody can look at the numbers
+    unseen = _is_batch(input) or input.device is META  # nobody can look at the numbers
     if num_classes == -1 or not unseen:
-        if not empty and tensor.min().item() < 0:
+        if not empty and input.min().item() < 0:
             raise RuntimeError("Class values must be non-negative.")
-        most = 0 if empty else int(tensor.max().item()) + 1
+        most = 0 if empty else int(input.max().item()) + 1
         if num_classes != -1 and (num_classes < 1 or most > num_classes):
-            if num_classes < 1:
+            if empty:
                 raise RuntimeError("num_classes should be positive")
             raise RuntimeError("Class values must be smaller than num_classes.")
         num_classes = most if num_classes == -1 else num_classes
-    zeros = tensor.new_zeros((*tensor.shape, num_classes))
-    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)
+    zeros = input.new_zeros((*input.shape, num_classes))
+    return zeros.scatter(-1, input.unsqueeze(-1), 1)
 
 
 @composite("f")

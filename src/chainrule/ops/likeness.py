@@ -26,6 +26,7 @@ from chainrule.core.public import spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import dense_strides, is_non_overlapping_and_dense
 from chainrule.core.tensor import CPU, PLAIN, Tensor
+from chainrule.ops.arguments import read_list
 from chainrule.ops.create import (
     COMMON,
     allocate,
@@ -230,9 +231,8 @@ def new_full(
     """One value everywhere, in this tensor's dtype and on its device."""
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_full")
     value = cast_number(as_fill(fill_value, "new_full"), kind)[()]
-    return _renewed(
-        "new_full", self, read_size((size,), "new_full"), value, kind, layout, device, pin_memory, requires_grad
-    )
+    shape = read_size((read_list("new_full", "size", size, 1),), "new_full")
+    return _renewed("new_full", self, shape, value, kind, layout, device, pin_memory, requires_grad)
 
 
 @creation("m")

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.backends.meta import empty as hollow
-from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import OF_NUMPY, bool_, can_cast
 from chainrule.core.family import Elementwise, call, is_hollow
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
@@ -24,7 +24,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops import names
-from chainrule.ops.domains import only_floats
+from chainrule.ops.domains import only_floats, only_floats_of
 
 __all__ = ["REDUCTIONS", "asked_reduction", "check_reduction", "folded", "legacy_reduction", "share"]
 
@@ -116,7 +116,7 @@ def _sum_of_squares(d: Any) -> Any:
 @loss(
     spelled="",
     name="mse_loss",
-    check=only_floats("mse_cpu"),
+    check=only_floats_of("mse_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )
 def _mse(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
@@ -130,14 +130,21 @@ def _mse(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
     return total if reduction == "sum" else np.true_divide(total, d.size, dtype=d.dtype)
 
 
+def _gap(a: Any, b: Any) -> Any:
+    """a - b, where truths count as 0 and 1."""
+    if isinstance(a, Tensor) and (a.dtype is bool_ or b.dtype is bool_):
+        return -b + a.to(b.dtype) if a.dtype is bool_ else a - b.to(a.dtype)
+    return a - b
+
+
 _mse.vjp(
-    input=lambda g, input, target, reduction: (input - target) * share(g, reduction, input.shape, 2.0),
-    target=lambda g, input, target, reduction: (target - input) * share(g, reduction, input.shape, 2.0),
+    input=lambda g, input, target, reduction: _gap(input, target) * share(g, reduction, input.shape, 2.0),
+    target=lambda g, input, target, reduction: _gap(target, input) * share(g, reduction, input.shape, 2.0),
 )
 
 
 @loss(
-    spelled="", name="smooth_l1_loss", node="SmoothL1Loss", check=only_floats("smooth_l1_cpu"),
+    spelled="", name="smooth_l1_loss", node="SmoothL1Loss", check=only_floats_of("smooth_l1_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS), beta=[0.7]),
 )  # fmt: skip
 def _smooth_l1(xp: Any, input: Array, target: Array, *, reduction: str, beta: float) -> Array:
@@ -148,17 +155,21 @@ def _smooth_l1(xp: Any, input: Array, target: Array, *, reduction: str, beta: fl
 
 def _kinked(g: Any, d: Any, reduction: str, knee: float, steep: float) -> Any:
     """The slope of a parabola that goes on straight beyond `knee`: `steep` there."""
+    if isinstance(d, Tensor):  # the knee itself belongs to what is straight: a clamp would call it curved
+        return call("where", call("abs", d) < knee, d, call("sign", d) * knee) * share(
+            g, reduction, d.shape, steep / knee
+        )
     return call("clamp", d, -knee, knee) * share(g, reduction, d.shape, steep / knee)
 
 
 _smooth_l1.vjp(
-    input=lambda g, input, target, reduction, beta: _kinked(g, input - target, reduction, beta, 1.0),
-    target=lambda g, input, target, reduction, beta: _kinked(g, target - input, reduction, beta, 1.0),
+    input=lambda g, input, target, reduction, beta: _kinked(g, _gap(input, target), reduction, beta, 1.0),
+    target=lambda g, input, target, reduction, beta: _kinked(g, _gap(target, input), reduction, beta, 1.0),
 )
 
 
 @loss(
-    spelled="", name="huber_loss", check=only_floats("huber_cpu"),
+    spelled="", name="huber_loss", check=only_floats_of("huber_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS), delta=[0.7]),
 )  # fmt: skip
 def _huber(xp: Any, input: Array, target: Array, *, reduction: str, delta: float) -> Array:
@@ -168,8 +179,8 @@ def _huber(xp: Any, input: Array, target: Array, *, reduction: str, delta: float
 
 
 _huber.vjp(
-    input=lambda g, input, target, reduction, delta: _kinked(g, input - target, reduction, delta, delta),
-    target=lambda g, input, target, reduction, delta: _kinked(g, target - input, reduction, delta, delta),
+    input=lambda g, input, target, reduction, delta: _kinked(g, _gap(input, target), reduction, delta, delta),
+    target=lambda g, input, target, reduction, delta: _kinked(g, _gap(target, input), reduction, delta, delta),
 )
 
 
@@ -367,6 +378,14 @@ def smooth_l1_loss(
     return _smooth_l1.public(input, target, reduction=reduction, beta=beta)  # type: ignore[no-any-return]
 
 
+def _in_dtype_of(input: Any, out: Any) -> Any:
+    if not can_cast(out.dtype, input.dtype):
+        raise RuntimeError(
+            f"result type {out.dtype.title} can't be cast to the desired output type {input.dtype.title}"
+        )
+    return out.to(input.dtype)
+
+
 @composite(spelled="n")
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
@@ -378,7 +397,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is None:
-        return _huber.public(input, target, reduction=reduction, delta=delta)  # type: ignore[no-any-return]
+        out = _huber.public(input, target, reduction=reduction, delta=delta)
+        return out if out.dtype is input.dtype else _in_dtype_of(input, out)  # type: ignore[no-any-return]
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Inputs and weights must have the same size.")
     return fold(_huber.public(input, target, reduction="none", delta=delta) * weight, reduction)  # type: ignore[no-any-return]
@@ -422,9 +442,8 @@ def binary_cross_entropy_with_logits(
     reduction = asked_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    return _bce_logits.public(  # type: ignore[no-any-return]
-        input, target, _expanded(weight, input), _expanded(pos_weight, input), reduction=reduction
-    )
+    out = _bce_logits.public(input, target, _expanded(weight, input), _expanded(pos_weight, input), reduction=reduction)
+    return out if out.dtype is target.dtype else _in_dtype_of(target, out)  # type: ignore[no-any-return]
 
 
 def _expanded(weight: Any, like: Any) -> Any:
@@ -454,6 +473,10 @@ def kl_div(
         )
     if reduction != "batchmean":
         check_reduction(reduction)
+    for t in (input, target):
+        if not t.dtype.is_floating_point:
+            kind = "Complex" if t.dtype.is_complex else "Integral"
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     each = target.exp() * (target - input) if log_target else names.xlogy(target, target) - target * input
     if reduction != "batchmean":
         return fold(each, reduction)  # type: ignore[no-any-return]

@@ -27,6 +27,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import laid_as, packed, packed_or_last
+from chainrule.ops.arguments import read_list
 from chainrule.ops.domains import unimplemented
 
 __all__ = ["batch_norm_op", "native_group_norm", "native_layer_norm"]
@@ -435,7 +436,7 @@ native_group_norm.vjp(
 
 
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
+    shape = read_list("layer_norm", "normalized_shape", normalized_shape, 2)
     return native_layer_norm.public(input, shape, weight, bias, eps)[0]
 
 
@@ -625,7 +626,7 @@ def _torch_instance_norm(
 @composite(spelled="fn")
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """The last axes of each example brought to root mean square 1, then scaled."""
-    shape = (normalized_shape,) if normalized_shape.__class__ is int else tuple(normalized_shape)
+    shape = read_list("rms_norm", "normalized_shape", normalized_shape, 2)
     _check_rms(input, shape, weight)
     if input.dtype.category < FLOAT:
         raise unimplemented("rms_norm", input.dtype)

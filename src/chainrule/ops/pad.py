@@ -13,6 +13,7 @@ from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import laid_as
+from chainrule.ops.arguments import read_list
 
 __all__ = ["bordered", "constant_pad_nd"]
 
@@ -84,7 +85,7 @@ _circular = bordered("circular", 0, "_pad_circular", "PadCircular")
 @composite(spelled="n")
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """A border: `pad` gives the widths before and after, of the last axis first."""
-    widths = tuple(pad)
+    widths = read_list("pad", "pad", pad, 2)
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(widths) > 2 * input.ndim:

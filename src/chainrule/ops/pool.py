@@ -18,6 +18,7 @@ from chainrule.core.notices import alert_nondeterministic
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
+from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import SAME_OUT, laid_as
@@ -401,6 +402,7 @@ def avg_pool2d(
     out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of an image."""
+    normalize_dim(-3, input.ndim, wrap_scalar=False)
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)  # type: ignore[no-any-return]
 
 
@@ -494,10 +496,14 @@ def _adaptive_ops(rank: int) -> tuple[Any, Any, Any]:
 _ADAPTIVE = {rank: _adaptive_ops(rank) for rank in (2, 3)}
 
 
-def _output_size(name: str, rank: int, input: Any, output_size: Any) -> Ints:
-    """The extents asked for; None keeps an axis as it is."""
+def _output_size(name: str, rank: int, input: Any, output_size: Any, is_mean: bool = False) -> Ints:
+    """The extents asked for; None keeps an axis as it is. `is_mean`: a single mean is taken of any tensor."""
     if rank > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if is_mean and output_size in (1, (1,) * rank, [1] * rank):
+        for at in range(-1, -1 - rank, -1):
+            normalize_dim(at, input.ndim, wrap_scalar=False)
+        return (1,) * rank
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}")
     if not isinstance(output_size, (tuple, list)):
@@ -509,7 +515,7 @@ def _output_size(name: str, rank: int, input: Any, output_size: Any) -> Ints:
 
 
 def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
-    size = _output_size(f"adaptive_avg_pool{rank}d", rank, input, output_size)
+    size = _output_size(f"adaptive_avg_pool{rank}d", rank, input, output_size, rank > 1)
     if rank == 1:
         return _ADAPTIVE[2][0].public(input.unsqueeze(-2), (1, *size)).squeeze(-2)
     if all(n == 1 for n in size) and 0 not in input.shape[-rank:]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.config import settings
-from chainrule.core.dtype import FLOAT, NARROW, OF_NUMPY, narrowed, wide, widened
+from chainrule.core.dtype import FLOAT, NARROW, OF_NUMPY, narrowed, result_type, wide, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import as_column, call, common_dtype, dtype_of, reduction, sum_to
 from chainrule.core.op import Array
@@ -189,6 +189,8 @@ def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *
         raise TypeError(
             f"prod() received an invalid combination of arguments: dim must be int, not {type(dim).__name__}"
         )
+    if dim is None and keepdim:
+        raise TypeError("prod() received an invalid combination of arguments: keepdim without dim")
     return fold("prod", _multiply, input, dim, keepdim, dtype)
 
 
@@ -555,6 +557,11 @@ def _as_floating(input: Any) -> Any:
 @reduction(spelled="fms", samples=samples(real, one, dim=[0, (-1,)], keepdim=[False, True]))
 def logsumexp(xp: Any, input: Array, dim: Any, keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials, never leaving the range of the input."""
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
+    if dim.__class__ is not int and not keepdim and input.ndim and input.size and not len(dim):
+        ones = [1] * input.ndim
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {ones}")
     x = _as_floating(input)
     x = widened(x)
     axes = axes_of(dim, input.ndim)
@@ -701,7 +708,8 @@ def _check_dist(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @reduction(holomorphic=False, check=_check_dist, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
 def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
-    gap = abs(input - other)
+    met = result_type([(OF_NUMPY[x.dtype], "dim" if x.ndim else "zero") for x in (input, other)])
+    gap = abs(restore_dtype(input, met.numpy) - restore_dtype(other, met.numpy))
     if gap.dtype in NARROW:
         return _powered(xp, widened(gap), p, None, False).astype(gap.dtype)
     return _powered(xp, gap, p, None, False) if gap.size else xp.zeros((), gap.dtype)

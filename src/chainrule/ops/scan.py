@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.cpu import memory
+from chainrule.core.dtype import c_name, wide
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.dtype import wide
 from chainrule.core.family import call, scan
 from chainrule.core.op import Array
 from chainrule.core.public import composite
@@ -110,12 +111,29 @@ running_product.vjp(
 def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
     want = sum_dtype(input, dtype)
     x = restore_dtype(input, wide(want))
-    if want == np.bool_ and input.ndim:
+    if want == np.bool_ and input.ndim and input.size:
         name = "cumsum" if ufunc is np.add else "cumprod"
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     axis = normalize_dim(dim, input.ndim)
     out = np.ascontiguousarray(ufunc.accumulate(x, axis, x.dtype)) if input.ndim else x.copy()
     return restore_dtype(out, want)
+
+
+def _write_running(ufunc: Any) -> Any:
+    """How `cumsum_` and `cumprod_` write: what runs along the axis has the target's dtype."""
+
+    def write(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        target, asked = inputs[0], params["dtype"]
+        if asked is not None and asked is not target.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {c_name(target.dtype)} and output tensor dtype "
+                f"{c_name(asked)} should match"
+            )
+        result = _accumulated(xp, ufunc, target.raw, params["dim"], target.dtype)
+        memory.refuse_overlap(target.raw)
+        target.raw[...] = result
+
+    return write
 
 
 def _backwards_sum(g: Any, dim: int) -> Any:
@@ -127,7 +145,10 @@ def _backwards_sum(g: Any, dim: int) -> Any:
     return np.flip(np.add.accumulate(np.flip(g, dim), dim, g.dtype), dim)
 
 
-@scan(linear=True, fills=True, exact=SAME_OUT, spelled="fmi", samples=samples(real, _rows, dim=[0, -1]))
+@scan(
+    linear=True, fills=True, exact=SAME_OUT, spelled="fmi", write=_write_running(np.add),
+    samples=samples(real, _rows, dim=[0, -1]),
+)  # fmt: skip
 def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running sum along an axis."""
     return _accumulated(xp, xp.add, input, dim, dtype)
@@ -136,7 +157,10 @@ def cumsum(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Ar
 cumsum.vjp(input=lambda g, dim: _backwards_sum(g, dim))
 
 
-@scan(fills=True, exact=SAME_OUT, spelled="fmi", samples=samples(nonzero, _rows, dim=[0, -1]))
+@scan(
+    fills=True, exact=SAME_OUT, spelled="fmi", write=_write_running(np.multiply),
+    samples=samples(nonzero, _rows, dim=[0, -1]),
+)  # fmt: skip
 def cumprod(xp: Any, input: Array, dim: int, *, dtype: DType | None = None) -> Array:
     """The running product along an axis."""
     return _accumulated(xp, xp.multiply, input, dim, dtype)
@@ -213,7 +237,7 @@ def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
     axis = normalize_dim(dim, input.ndim)
     if input.dtype.kind != "c":
         return xp.sorting.logcumsumexp(input, axis)
-    if not input.ndim:
+    if not input.ndim or not input.size:
         return input.copy()
     top = xp.maximum.accumulate(input.real, axis).max(axis, keepdims=True)
     with np.errstate(all="ignore"):

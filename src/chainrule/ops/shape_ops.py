@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.door import refuse_overlap
 from chainrule.backends.cpu import memory
 from chainrule.core import dtype as dtypes
 from chainrule.core.family import call, general, shape_of
@@ -19,7 +18,7 @@ from chainrule.core.samples import real, samples
 from chainrule.core.shape import dense_strides, normalize_dim, normalize_dims
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, laid_as, packed, packed_or_last
-from chainrule.ops.arguments import as_int, one_of, read_ints
+from chainrule.ops.arguments import as_int, one_of, read_ints, read_list
 from chainrule.ops.copying import clone
 from chainrule.ops.join import spread, stack
 from chainrule.ops.parts import diagonal, place_diagonal, select, slice_view
@@ -176,6 +175,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise RuntimeError("`shifts` required")
     if len(steps) != (len(axes) or 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+    if not input.numel():
+        axes = ()  # PyTorch does not look at them then
     for d in axes:
         normalize_dim(d, input.ndim, wrap_scalar=False)
     return _roll(input, shifts=steps, dims=axes)  # type: ignore[no-any-return]
@@ -254,7 +255,7 @@ _rot90.vjp(input=lambda g, k, dims: _rot90(g, k=-k, dims=dims))
 @composite(quick=True)
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two axes turned by `k` quarters, from the first axis towards the second."""
-    axes = read_ints("rot90", "dims", (dims,), 3)
+    axes = read_list("rot90", "dims", dims, 3)
     rank = input.ndim
     if len(axes) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(axes)}")
@@ -502,7 +503,7 @@ def _as_strided_scatter(
     whole = memory.relaid(input, origin[1])
     part = memory.strided(whole, size, stride, offset - origin[2])
     _fits(src.shape, part.shape)
-    refuse_overlap(part)
+    memory.refuse_overlap(part)
     part[...] = src
     return whole
 

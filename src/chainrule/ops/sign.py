@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.door import refuse_overlap
+from chainrule.backends.cpu import memory
 from chainrule.core.dtype import BOOL, COMPLEX, bool_
 from chainrule.core.family import call, elementwise
 from chainrule.core.op import Array, Number
@@ -25,7 +25,7 @@ def _write_abs(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None
     if target.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     not_for("abs_cpu", BOOL)(inputs, params)
-    refuse_overlap(target.raw)
+    memory.refuse_overlap(target.raw)
     xp.absolute(target.raw, out=target.raw)
 
 

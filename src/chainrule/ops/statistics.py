@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -86,10 +87,12 @@ def var_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdi
 def var_pull(g: Any, input: Any, dim: Any, correction: Any) -> Any:
     """g has the shape of the variance (folded axes kept or not)."""
     shape = tuple(input.shape)
-    g, left = restored(g, shape, dim), freedom(shape, dim, correction)
+    # PyTorch's rule takes an empty list of axes at its word: nothing is folded, though the variance folds everything
+    left = 1 - (1 if correction is None else correction) if dim == () and shape else freedom(shape, dim, correction)
+    g = restored(g, shape, dim)
     middle = mean(input, dim, True)
-    if left > 0:
-        return (g * (2.0 / left)) * (input - middle)
+    if left > 0 or dim is not None:
+        return (g * (2.0 / left if left else math.inf)) * (input - middle)
     return call("where", input == middle, g * float("nan"), g * float("inf"))
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.cuts import passes_on
-from chainrule.autograd.door import door, has_overlap
+from chainrule.autograd.door import door
 from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import LISTENING, here
@@ -186,7 +186,7 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         if values.size and indices.size:
             target[...] = xp.scatter.index_put(target, key, values, True)
         return
-    if not target.flags.c_contiguous and has_overlap(target):
+    if not target.flags.c_contiguous and memory.has_overlap(target):
         warn_once(
             "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
             "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor"

@@ -126,7 +126,7 @@ def tanh(xp: Any, input: Array) -> Array:
 tanh.vjp(input=lambda g, out: g * (1 - out * out))
 
 
-@elementwise(samples=samples(real, one), promote="float", spelled="fmiF")
+@elementwise(samples=samples(real, one), promote="float", spelled="fmiF", in_place_slope="refused")
 def asinh(xp: Any, input: Array) -> Array:
     """Inverse hyperbolic sine."""
     return xp.arcsinh(input)
@@ -135,7 +135,7 @@ def asinh(xp: Any, input: Array) -> Array:
 asinh.vjp(input=lambda g, input: g / sqrt(input * input + 1))
 
 
-@elementwise(samples=samples(above_one, one), promote="float", spelled="fmiF")
+@elementwise(samples=samples(above_one, one), promote="float", spelled="fmiF", in_place_slope="refused")
 def acosh(xp: Any, input: Array) -> Array:
     """Inverse hyperbolic cosine."""
     return xp.arccosh(input)
@@ -149,7 +149,7 @@ def _acosh_slope(input: Any) -> Any:
 acosh.vjp(input=lambda g, input: g / _acosh_slope(input))
 
 
-@elementwise(samples=samples(unit, one), promote="float", spelled="fmiF")
+@elementwise(samples=samples(unit, one), promote="float", spelled="fmiF", in_place_slope="refused")
 def atanh(xp: Any, input: Array) -> Array:
     """Inverse hyperbolic tangent."""
     return xp.arctanh(input)

@@ -25,7 +25,7 @@ from chainrule.core.public import asked, attribute, composite, spell
 from chainrule.core.samples import integers, real, samples
 from chainrule.core.shape import normalize_dim, normalize_dims
 from chainrule.core.tensor import PLAIN, Tensor
-from chainrule.ops.arguments import one_of, read_ints
+from chainrule.ops.arguments import one_of, read_ints, read_list
 from chainrule.ops.copying import clone, contiguous
 
 __all__ = [
@@ -221,13 +221,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @composite(quick=True)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Several axes in the place of one; one of `sizes` may be -1."""
-    if isinstance(sizes, int):
-        sizes = (sizes,)
+    if not input.ndim:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    parts = read_list("unflatten", "sizes", sizes, 2)
     dim = normalize_dim(dim, input.ndim)
     if not len(sizes):
         raise RuntimeError("unflatten: sizes must be non-empty")
     length = input.shape[dim]
-    parts = read_ints("unflatten", "sizes", (sizes,), 2)
     try:
         parts = shapes.infer_size(parts, length)
     except RuntimeError as error:

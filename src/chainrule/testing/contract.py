@@ -505,7 +505,7 @@ def _refuses(form: Any, at: list[Any], case: Case, params: dict[str, Any]) -> No
 
 
 def _same_gradients(case: Case, form: Any, want: Any, params: dict[str, Any]) -> None:
-    if not case.smooth or not flowing(case, [want]):
+    if not case.smooth or not flowing(case, [want]) or case.op.in_place_slope:
         return
     gs = directions([want.raw], 1)
     at = tensors(case.inputs, case.smooth)

@@ -129,6 +129,15 @@ def has_overlap(raw: Any) -> bool:
     return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
 
 
+def refuse_overlap(raw: Any) -> None:
+    """What is written may not lie in one place twice."""
+    if has_overlap(raw):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
 def overlap(a: Any, b: Any) -> bool:
     """Are the arrays the same, or may they share memory?"""
     return a is b or (_is_real(a, b) and bool(np.may_share_memory(a, b)))

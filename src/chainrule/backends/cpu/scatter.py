@@ -64,6 +64,8 @@ def _require_within_self(index: Array, size: int) -> None:
 
 
 def _require_within_numel(index: Array, numel: int) -> None:
+    if index.size and not numel:
+        raise IndexError("take(): tried to take from an empty tensor")
     wrong = _outside(index, -numel, numel)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {numel} elements.")
@@ -270,7 +272,7 @@ def index_select(x: Array, dim: int, index: Array) -> Array:
     index = _vector(index, "index_select")
     rows = x.reshape(x.shape or (1,))
     dim %= rows.ndim
-    if index.size and not rows.shape[dim]:
+    if rows.ndim > 1 and index.size and not rows.shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     _require_within_self(index, rows.shape[dim])
     out = rows.take(index, axis=dim, mode="clip") if index.size else np.empty(_replaced(rows, dim, 0), x.dtype)
@@ -529,7 +531,7 @@ def embedding_weight(
     """
     _require_within_self(indices, num_embeddings)
     width = g.shape[-1]
-    rows, flat = g.reshape(-1, width), indices.reshape(-1)
+    rows, flat = g.reshape(indices.size, width), indices.reshape(-1)
     if padding_idx is not None:
         kept = flat != padding_idx
         rows, flat = rows[kept], flat[kept]
@@ -545,7 +547,7 @@ def embedding_weight_adjoint(
     """The adjoint of embedding_weight in g: looked up again, under the same mask and scale."""
     out = embedding(t, indices)
     scale = _row_scale(indices, padding_idx, scale_by_freq, t.dtype)
-    return out if scale is None else (out.reshape(-1, t.shape[-1]) * scale).reshape(out.shape)
+    return out if scale is None else (out.reshape(indices.size, t.shape[-1]) * scale).reshape(out.shape)
 
 
 @through_float32

@@ -236,7 +236,8 @@ def logit(x: Array, eps: float | None = None) -> Array:
     with np.errstate(all="ignore"):
         wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
         if eps is not None:
-            wide = np.clip(wide, wide.dtype.type(eps), wide.dtype.type(1 - eps))
+            low, high = wide.dtype.type(eps), wide.dtype.type(1 - eps)
+            wide = np.where(wide < low, low, np.where(wide > high, high, wide))  # the first bound decides
         return np.asarray(np.log(wide / (1 - wide))).astype(x.dtype, copy=False)
 
 
