@@ -169,7 +169,7 @@ def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any
     """Everything that a node may have around its pull: hooks, a cotangent somebody wants, nothing to pull."""
     role = PULL if roles is None else roles.get(node, SKIP)
     hooks = node.hooks
-    if role is SKIP and hooks is None:
+    if role is SKIP and (hooks is None or not _is_only_root(node)):
         return (), None
     if hooks is not None:
         g = run_tensor_hooks(node, g)
@@ -190,6 +190,12 @@ def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any
     else:
         gs = watched(node, g, world is not WATCHED)
     return gs if hooks is None else run_after(node, g, gs), edges
+
+
+def _is_only_root(node: Node) -> bool:
+    """The one place where a pass begins is visited, though nothing that is wanted lies behind it."""
+    task = running.task
+    return task is not None and len(task.edges) == 1 and node_of(task.edges[0]) is node
 
 
 def _collect(node: Node, g: Any, wanted: Any) -> None:
