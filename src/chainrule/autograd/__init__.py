@@ -11,6 +11,7 @@ from chainrule.autograd.grad_mode import (
     _force_original_view_tracking,
     _unsafe_preserve_version_counter,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_multithreading_enabled,
     is_view_replay_enabled,
@@ -23,7 +24,8 @@ from chainrule.autograd.saved import SavedTensor
 from chainrule.autograd.variable import Variable
 
 __all__ = [
-    "Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad",
+    "Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "forward_ad",
     "function", "functional",
     "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "profiler",
     "set_detect_anomaly",

@@ -17,10 +17,11 @@ from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
+from chainrule.core.function_protocol import override
 from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, SUBCLASSES, WRAPPERS, Port, Tensor, fresh
+from chainrule.core.tensor import FOREIGN, LEAF, PLAIN, SUBCLASSES, WRAPPERS, Port, Tensor, fresh
 from chainrule.errors import DetachedError, UnusedError
 
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
@@ -44,6 +45,12 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradients of `tensors` with respect to the leaves and add them to their `.grad`."""
+    roots = _sequence(tensors)
+    if _overridable(roots):
+        given = inputs if inputs is None else tuple(_chosen(inputs, "backward"))
+        how = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": given}
+        if override(backward, roots, (tuple(roots),), {"grad_tensors": grad_tensors, **how}, here())[0]:
+            return
     if here().stack:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
@@ -51,7 +58,6 @@ def backward(
         )
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
-    roots = _sequence(tensors)
     if create_graph:
         warn_once(_CYCLE)
     chosen = None if inputs is None else _chosen(inputs, "backward")
@@ -59,6 +65,13 @@ def backward(
     wanted, landing = _targets(chosen) if chosen is not None else (None, None)
     if starts:
         _go(starts, create_graph, create_graph if retain_graph is None else retain_graph, wanted, landing)
+
+
+def _overridable(values: list[Any]) -> bool:
+    """May a subclass or a mode have a word?"""
+    return any([t.__class__ not in PLAIN and t.__class__ not in FOREIGN for t in values]) or bool(
+        LISTENING and here().modes
+    )
 
 
 def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
@@ -279,9 +292,18 @@ def grad(
             stacklevel=2,
         )
     unused = materialize_grads if allow_unused is None else allow_unused
+    roots, targets = _sequence(outputs), _chosen(inputs, "grad")
+    if _overridable([*roots, *targets]):
+        how = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+            "only_inputs": only_inputs, "allow_unused": unused, "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        done, result = override(grad, [*roots, *targets], (tuple(roots), tuple(targets)), how, here())
+        if done:
+            return result
     keep = create_graph if retain_graph is None else retain_graph
-    targets = _chosen(inputs, "grad")
-    found = _gradient_list(_sequence(outputs), targets, grad_outputs, keep, create_graph, unused, is_grads_batched)
+    found = _gradient_list(roots, targets, grad_outputs, keep, create_graph, unused, is_grads_batched)
     if materialize_grads:
         found = [_materialized(t, g, create_graph) for t, g in zip(targets, found)]
     return dict(zip(inputs, found)) if isinstance(inputs, dict) else tuple(found)

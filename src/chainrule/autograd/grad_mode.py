@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
+from chainrule.autograd.grad_layout import POLICY
 from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import REPLAY
 from chainrule.core.ambient import Ambient, here, put
@@ -15,8 +16,8 @@ from chainrule.core.blame import kind_of
 from chainrule.core.tensor import Tensor
 
 __all__ = [
-    "Mode", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_multithreading_enabled",
+    "Mode", "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_multithreading_enabled",
     "is_view_replay_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
@@ -251,3 +252,25 @@ class _unsafe_preserve_version_counter(Mode):
     def __exit__(self, *exc: object) -> None:
         for t, version in zip(self.tensors, self.versions):
             store_of(t).version = version
+
+
+class enforce_grad_layout_policy(Mode):
+    """Must a leaf's gradient lie in memory as the leaf does? With False, what arrives is kept as it lies, where that
+    needs no copy. A block, a decorator, or a plain call."""
+
+    def __init__(self, enable: bool) -> None:
+        self._enable, self._was = bool(enable), POLICY.loose
+        POLICY.loose = not self._enable
+
+    def clone(self) -> Mode:
+        return enforce_grad_layout_policy(self._enable)
+
+    def __enter__(self) -> None:
+        POLICY.loose = not self._enable
+
+    def __call__(self, fn: F) -> F:
+        POLICY.loose = self._was
+        return super().__call__(fn)
+
+    def __exit__(self, *exc: object) -> None:
+        POLICY.loose = self._was

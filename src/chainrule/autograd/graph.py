@@ -89,12 +89,10 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what backward will need in main memory; here that is a copy, since there is no other."""
+    """Keep what backward will need in main memory; here that is a copy, since there is no other. As in PyTorch
+    without a device, `pin_memory` changes nothing then."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        if pin_memory:
-            raise NotImplementedError("save_on_cpu(pin_memory=True): there is no memory of a device to copy to")
-
         def pack(t: Any) -> Any:
             return t.device, t.cpu()
 

@@ -21,9 +21,9 @@ from weakref import ref
 
 import numpy as np
 
+from chainrule.autograd.grad_layout import empty_for, fits
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
-from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.dtype import dtype as DType
@@ -341,24 +341,16 @@ def owned(g: Any, leaf: Tensor) -> Any:
     if extra is not None and extra.grad_dtype is not None:
         want = g.dtype if extra.grad_dtype is ANY_DTYPE else extra.grad_dtype.numpy
     free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED
-    if free and g.flags.writeable and _lies_as(g, leaf.raw):
+    if free and g.flags.writeable and fits(g, leaf.raw):
         return g
     if g.__class__ is SparseArray:
         unshared = getrefcount(g) <= _UNSHARED
         return _owned_sparse(g, want, unshared)
     if leaf.raw.__class__ is SparseArray:
         return np.array(g, want.type)
-    like = g.shape == leaf.raw.shape and (leaf.raw.__class__ is not np.ndarray or memory.is_dense(leaf.raw))
-    copy = np.empty_like(leaf.raw, dtype=want) if like else np.empty(g.shape, want)
+    copy = empty_for(leaf.raw, g.shape, want)
     copy[...] = g
     return copy
-
-
-def _lies_as(g: Any, raw: Any) -> bool:
-    """Do the axes of a gradient lie as those of its leaf? A leaf whose memory has gaps gets a contiguous one."""
-    if raw.__class__ is not np.ndarray or raw.flags.c_contiguous or not memory.is_dense(raw):
-        return bool(g.flags.c_contiguous)
-    return bool(g.strides == raw.strides)
 
 
 def _owned_sparse(g: SparseArray, want: Any, unshared: bool) -> SparseArray:
@@ -405,4 +397,12 @@ def accumulate_graph(leaf: Tensor, g: Any) -> None:
         if extra.grad is not None:
             extra.grad = extra.grad + g
         else:
-            extra.grad = g.clone() if g.raw.__class__ is SparseArray else g.new_empty(g.shape).copy_(g)
+            extra.grad = g.clone() if g.raw.__class__ is SparseArray else _new_grad(leaf, g)
+
+
+def _new_grad(leaf: Tensor, g: Any) -> Tensor:
+    """A differentiable cotangent, copied to where a gradient of the leaf lies."""
+    empty = g.new_empty(g.shape)
+    if leaf.raw.__class__ is empty.raw.__class__ is np.ndarray:
+        empty.raw = empty_for(leaf.raw, g.raw.shape, g.raw.dtype)
+    return empty.copy_(g)  # type: ignore[no-any-return]

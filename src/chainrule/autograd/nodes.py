@@ -20,7 +20,7 @@ from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.autograd.straight import with_slope
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, fresh
 
 __all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
 
@@ -285,5 +285,7 @@ def whole(node: Any, gs: Any) -> Any:
 
 def whole_graph(node: Any, gs: Any) -> Any:
     """As `whole`, on tensors."""
-    metas, like = node.__dict__["metas"], next(p for p in gs if p is not None)
+    metas, like = node.__dict__["metas"], next((p for p in gs if p is not None), None)
+    if like is None:
+        return tuple(fresh(np.zeros(s, d.numpy)) for s, d in metas)
     return tuple(like.new_zeros(s, dtype=d) if p is None else p for p, (s, d) in zip(gs, metas))

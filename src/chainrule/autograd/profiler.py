@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
+__all__ = ["FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "profile", "record_function"]
 
 
 class FunctionEvent:
@@ -157,3 +157,8 @@ class emit_nvtx(_NoTool):
 
 class emit_itt(_NoTool):
     """Ranges for Intel's tools."""
+
+
+def kineto_available() -> bool:
+    """Is there a profiler of the devices? PyTorch's, written in C++, is not part of this package."""
+    return False

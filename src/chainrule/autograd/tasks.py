@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from itertools import count
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -14,8 +15,8 @@ from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.tensor import Port
 
 __all__ = [
-    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "for_users", "leaves_first", "on_fresh_stack",
-    "queue_callback", "roles_of", "running", "will_execute",
+    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "execution_order", "for_users", "leaves_first",
+    "number_of", "on_fresh_stack", "queue_callback", "roles_of", "running", "will_execute",
 ]  # fmt: skip
 
 # Backward passes inside each other on one thread's stack: Python allows 1,000 frames, each pass takes about ten.
@@ -26,6 +27,7 @@ class Task:
     """One run of the engine."""
 
     callbacks: list[Callable[[], Any]] | None = None
+    number: int | None = None  # given when somebody asks: later passes have greater ones
     notes: dict[Any, Any] | None = None  # whatever hooks want to remember until the end of the pass
     overriding: int | None = None  # `functions_off` outside, where the pass itself goes past all overriding
     reach: set[Node] | None = None
@@ -74,13 +76,33 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     task.callbacks = [*(task.callbacks or ()), callback]
 
 
+_numbers = count()
+
+
+def number_of(task: Task) -> int:
+    """What tells this pass from others."""
+    if task.number is None:
+        task.number = next(_numbers)
+    return task.number
+
+
+def execution_order() -> list[Node]:
+    """The nodes that the current pass runs, in that order."""
+    task = running.task
+    if task is None:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if task.roles is not None:
+        return sorted([node for node, role in task.roles.items() if role is not SKIP], key=_by_key)
+    return sorted(_reachable(task.edges), key=_by_key)
+
+
 def will_execute(node: Any) -> bool:
     """Will the current pass run this node?"""
     task = running.task
-    if task is None:
-        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     if not isinstance(node, Node):
         raise RuntimeError("_will_engine_execute_node expects an grad_fn, but got " + type(node).__name__)
+    if task is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     if task.roles is None:
         if task.reach is None:
             task.reach = _reachable(task.edges)
@@ -90,7 +112,7 @@ def will_execute(node: Any) -> bool:
             "A leaf node was passed to _will_engine_execute_node but we are currently running "
             "autograd.grad(). This is currently not supported."
         )
-    return bool(task.roles.get(node, SKIP) & PULL)
+    return task.roles.get(node, SKIP) is not SKIP
 
 
 SKIP, COLLECT, PULL = 0, 1, 2  # what a pass that wants certain cotangents does at a node; both is 3

@@ -67,7 +67,7 @@ attribute("data", _data, _set_data, _refuse_del)
 def _unrecorded(t: Tensor, what: str) -> None:
     if t.viewed is not None:
         refresh(t)
-    if t.edge is not None:
+    if t.edge is not None and not here().inference:
         raise RuntimeError(f"cannot {what} variables that require grad")
 
 

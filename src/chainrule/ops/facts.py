@@ -14,12 +14,13 @@ from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import ANY_DTYPE, LEAF_HOOKS, Node, Sink, accumulator, hooks_of, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
-from chainrule.core.ambient import here
+from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import FLOAT, c_name
 from chainrule.core.dtype import dtype as DType
+from chainrule.core.function_protocol import override
 from chainrule.core.public import attribute, getter, method
 from chainrule.core.shape import normalize_dim
-from chainrule.core.tensor import LEAF, Extra, Port, Tensor
+from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor
 
 __all__ = ["forget_grad"]
 
@@ -223,6 +224,10 @@ def backward(
     self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
     """Compute the gradient of this tensor with respect to the leaves; it is added to their `.grad`."""
+    if LISTENING or self.__class__ not in PLAIN:
+        how = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        if override(Tensor.backward, [self], (self,), how, here())[0]:
+            return
     if gradient is None and inputs is None and not create_graph and api.backward_of_scalar(self, bool(retain_graph)):
         return
     api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
