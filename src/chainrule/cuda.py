@@ -6,16 +6,23 @@ Questions are answered, seeding and emptying a cache that does not exist do noth
 from __future__ import annotations
 
 from collections import OrderedDict
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
+from chainrule.core.layout import strided
+from chainrule.core.public import PUBLIC
+from chainrule.ops.legacy import TypedTensor
+from chainrule.ops.typed_storage import name_to_dtype
+
 __all__ = [
-    "device_count", "empty_cache", "get_arch_list", "get_rng_state_all", "has_half", "has_magma", "is_available",
-    "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated",
-    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "seed", "seed_all",
-    "set_rng_state_all",
+    "CUDAGraph", "Event", "Stream", "device_count", "empty_cache", "get_arch_list", "get_rng_state_all", "has_half",
+    "has_magma", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "seed",
+    "seed_all", "set_rng_state_all",
 ]  # fmt: skip
 
 has_half, has_magma = True, False
+_STORAGES = name_to_dtype()
 default_generators: tuple[Any, ...] = ()
 
 _NEED_A_DEVICE = frozenset((
@@ -103,7 +110,69 @@ def _refuse(*args: Any, **named: Any) -> NoReturn:
     raise AssertionError("Torch not compiled with CUDA enabled")
 
 
+class _Absent(type):
+    """The class of `torch.cuda.FloatTensor` and its siblings: nothing is an instance, and none can be made."""
+
+    is_cuda, is_sparse, is_xpu = True, False, False
+
+    def __call__(cls, *args: Any, **named: Any) -> NoReturn:
+        raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return False
+
+
+class _AbsentStorage(type):
+    """The class of `torch.cuda.FloatStorage` and its siblings."""
+
+    def __call__(cls, *args: Any, **named: Any) -> NoReturn:
+        _refuse()
+
+    def __getattr__(cls, name: str) -> Any:
+        if name not in ("_new_with_weak_ptr", "_new_shared_filename", "from_buffer"):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+
+        def refuse(*args: Any, **named: Any) -> NoReturn:
+            raise RuntimeError(f"{name}: Not available for CUDA storage")
+
+        return refuse
+
+
+class Stream:
+    """A queue of work on a device: there is none."""
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
+
+
+class Event:
+    """A mark in a stream: there is none."""
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        raise RuntimeError(f"Tried to instantiate dummy base class {cls.__name__}")
+
+
+class CUDAGraph(Event):
+    """Work recorded on a device: there is none."""
+
+
+graphs = SimpleNamespace(CUDAGraph=CUDAGraph)
+
+
+def _typed(name: str) -> Any:
+    """`FloatTensor`, `FloatStorage` and so on, of this module."""
+    facts: dict[str, Any] = {"__module__": "torch.cuda"}
+    known = PUBLIC["f"].get(name)
+    if isinstance(known, TypedTensor):
+        return _Absent(name, (), {**facts, "dtype": known.dtype, "layout": strided})
+    return _AbsentStorage(name, (), {**facts, "dtype": _STORAGES[name]}) if name in _STORAGES else None
+
+
 def __getattr__(name: str) -> Any:
     if name in _NEED_A_DEVICE:
         return _refuse
+    found = _typed(name)
+    if found is not None:
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'chainrule.cuda' has no attribute {name!r}")

@@ -25,10 +25,11 @@ from chainrule.ops.flags import set_fill_uninitialized_memory as _set_determinis
 from chainrule.ops.lazy_clone import is_lazy as _is_cow_tensor
 from chainrule.ops.storage import const_data_ptr as _data_address
 from chainrule.ops.storages import StorageBase, storage_of
+from chainrule.ops.storages import count_users as _storage_Use_Count
 
 __all__ = [
     "StorageBase", "TensorBase", "_data_address", "_is_cow_tensor", "_set_deterministic_fill_uninitialized_memory",
-    "has_lapack",
+    "_storage_Use_Count", "has_lapack",
 ]  # fmt: skip
 
 _SUBMODULES = frozenset(("_autograd", "_functions", "_functorch"))  # the transforms are loaded where somebody asks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chainrule.amp import grad_scaler
 from chainrule.optim.grad_scaler import GradScaler
 
-__all__ = ["GradScaler"]
+__all__ = ["GradScaler", "grad_scaler"]

@@ -53,9 +53,17 @@ _BY_PARAM = {  # the overload that a parameter asks for, if it is given
     "sum": ("dim", "dim_IntList"),
 }  # fmt: skip
 _AXES = frozenset("amax amin flip logsumexp mean nansum std std_mean sum var var_mean".split())  # `dim` is a list
+
+
+def _local_scalar_dense(x: Any) -> Any:
+    if not x.numel():
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
+    return x.view(-1)[0].item()  # of several elements the first
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {  # what to call where the arguments are not those of an op
     "index": lambda x, indices: _indexed(x, indices),
-    "_local_scalar_dense": lambda x: x.item(),
+    "_local_scalar_dense": _local_scalar_dense,
     "_log_softmax": lambda x, dim, half=False, **more: REGISTRY["log_softmax"].fn.public(x, dim=dim, **more),
     "_softmax": lambda x, dim, half=False, **more: REGISTRY["softmax"].fn.public(x, dim=dim, **more),
 }

@@ -18,7 +18,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 
-__all__ = ["Param", "blame", "blame_call", "check_flags", "faulty", "flags_of", "kind_of", "params_of"]
+__all__ = ["Param", "blame", "blame_call", "check_flags", "faulty", "flags_of", "kind_of", "missing", "params_of"]
 
 
 def _is_tensor(x: Any) -> bool:
@@ -211,6 +211,21 @@ def blame_call(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, 
     if "tensors" in given:
         return _no_tensor(given["tensors"])
     return blame(title, params_of(fn), given, kwargs)
+
+
+def missing(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError | None:
+    """The error for required arguments that a call left out, or None. PyTorch has the plural the wrong way round."""
+    signature = inspect.signature(fn)
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    required = [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
+    absent = [f'"{name}"' for name in required if name not in given]
+    if not absent or title in _OVERLOADED:
+        return None
+    plural = "s" if len(absent) == 1 else ""
+    return TypeError(f"{title}() missing {len(absent)} required positional argument{plural}: {', '.join(absent)}")
 
 
 def _no_tensor(listed: Any) -> TypeError | None:

@@ -7,7 +7,8 @@ import warnings
 from chainrule.config import settings
 from chainrule.core.sites import frames_to_user
 
-__all__ = ["alert_nondeterministic", "is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
+__all__ = ["alert_nondeterministic", "is_warn_always_enabled", "set_warn_always", "warn",
+    "warn_of_expanded", "warn_once"]
 
 _said: set[str] = set()
 _always = [False]
@@ -35,6 +36,14 @@ def warn_once(text: str) -> None:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep inside the package."""
     warnings.warn(text, category, stacklevel=1 + frames_to_user())
+
+
+def warn_of_expanded(name: str, form: str) -> None:
+    """Warn of a write to elements that share memory, where PyTorch still allows it."""
+    warn(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+        f"This also applies to advanced indexing e.g. tensor[{form}"
+    )
 
 
 _ALERT = (

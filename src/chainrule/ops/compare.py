@@ -12,6 +12,7 @@ from chainrule.core.dtype import COMPLEX, OF_NUMPY, bool_, c_name, finfo, uint8,
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
 from chainrule.core.literal import cast_number
+from chainrule.core.notices import warn_of_expanded
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
@@ -198,6 +199,8 @@ def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
             f"The expanded size of the tensor {list(mask.shape)} must match the existing size {list(input.shape)}"
         )
     filling = value.raw if isinstance(value, Tensor) else cast_number(value, input.dtype)
+    if memory.has_overlap(input.raw):
+        warn_of_expanded("masked_fill_", "mask] = scalar")
     xp.copyto(input.raw, filling.astype(input.raw.dtype), where=mask.raw)
 
 
@@ -482,8 +485,11 @@ def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     _check_tolerance(**params)
 
 
-def _check_tolerance(rtol: float, atol: float, equal_nan: bool = False) -> None:
+def _check_tolerance(rtol: Any, atol: Any, equal_nan: bool = False) -> None:
     for name, value in (("rtol", rtol), ("atol", atol)):
+        if isinstance(value, Tensor) and value.requires_grad:
+            place = 3 if name == "rtol" else 4
+            raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 

@@ -21,7 +21,7 @@ from chainrule.backends.sparse import Unsupported, nothing
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.ambient import LISTENING, here
-from chainrule.core.blame import blame_call, check_flags, flags_of
+from chainrule.core.blame import blame_call, check_flags, flags_of, missing
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
@@ -81,7 +81,7 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
         try:
             return fn(*args, **kwargs)
         except Exception:
-            found = blame_call(title, fn, args, kwargs)
+            found = blame_call(title, fn, args, kwargs) or missing(title, fn, args, kwargs)
             if found is None:
                 raise
             raise found from None

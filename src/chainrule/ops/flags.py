@@ -72,6 +72,14 @@ def get_deterministic_debug_mode() -> int:
     return settings.deterministic
 
 
+def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+    """For functions that a compiler should leave alone: there is none here, they stay as they are."""
+    return (lambda given: given) if fn is None else fn
+
+
+spell("_disable_dynamo", _disable_dynamo, "f")
+
+
 def set_fill_uninitialized_memory(mode: bool) -> None:
     """With deterministic algorithms, fill new memory with NaN or the largest integer."""
     if not isinstance(mode, bool):

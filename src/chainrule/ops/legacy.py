@@ -130,7 +130,10 @@ TypedTensor.__module__ = "torch"
 for _dtype in dtypes.ALL:
     if _dtype.title not in ("UInt16", "UInt32", "UInt64", "ComplexHalf"):
         _name = f"{_dtype.title}Tensor"
-        _facts = {"dtype": _dtype, "layout": strided, "is_cuda": False, "is_sparse": False, "__module__": "torch"}
+        _facts = {
+            "dtype": _dtype, "layout": strided, "is_cuda": False, "is_sparse": False, "is_xpu": False,
+            "__module__": "torch",
+        }  # fmt: skip
         spell(_name, TypedTensor(_name, (), _facts), "f")
 
 PUBLIC["f"]["_tensor_classes"] = {  # type: ignore[assignment]
@@ -154,6 +157,8 @@ def set_default_tensor_type(t: Any, /) -> None:
         t = found
     if t is Tensor:
         return
+    if getattr(t, "is_cuda", False):
+        raise TypeError(f"type torch.cuda.{t.__name__} not available. Torch not compiled with CUDA enabled.")
     if not isinstance(t, TypedTensor) or not t.dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     dtypes.set_default_dtype(t.dtype)

@@ -87,6 +87,32 @@ def grid_sample(
     return _sampled(input, grid, mode, padding_mode, bool(align_corners))  # type: ignore[no-any-return]
 
 
+_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def _grid_sampler(rank: int | None) -> Any:
+    def sampler(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        mode, padding = _MODES[interpolation_mode], _PADDINGS[padding_mode]
+        _check_grid(input, grid, mode)
+        if rank is not None and input.ndim != rank + 2:
+            raise RuntimeError(
+                f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, but got input "
+                f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            )
+        return _sampled(input, grid, mode, padding, align_corners)  # type: ignore[no-any-return]
+
+    sampler.__doc__ = "`grid_sample`, its modes by number."
+    return sampler
+
+
+for _name, _rank in (
+    ("grid_sampler", None), ("grid_sampler_2d", 2), ("grid_sampler_3d", 3), ("_grid_sampler_2d_cpu_fallback", 2),
+):  # fmt: skip
+    composite(spelled="f", name=_name)(_grid_sampler(_rank))
+
+
 def _check_grid(input: Any, grid: Any, mode: str) -> None:
     given = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if input.shape[0] != grid.shape[0]:

@@ -188,6 +188,9 @@ def _check_extreme(name: str) -> Any:
         dtype = inputs[0].dtype
         if dtype.is_complex:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype.title}'")
+        dim = params["dim"]
+        if inputs[0].ndim == 0 and isinstance(dim, int) and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
 
     return check
 

@@ -26,7 +26,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import storage_extent
 from chainrule.core.tensor import CPU, META, Tensor
 
-__all__ = ["FIXED", "StorageBase", "UntypedStorage", "bottom", "fix", "own_memory", "storage_of"]
+__all__ = ["FIXED", "StorageBase", "UntypedStorage", "bottom", "count_users", "fix", "own_memory", "storage_of"]
 
 FIXED = object()  # in a tensor's store, where no storage was asked for yet: others look at the memory, it cannot move
 
@@ -139,7 +139,7 @@ class StorageBase:
     def filename(self) -> str | None:
         """The file the bytes are mapped from."""
         found = None if self._held is None else memory.owner(self._held)
-        return str(found.filename) if isinstance(found, np.memmap) else None
+        return str(found.filename) if isinstance(found, np.memmap) and found.mode != "c" else None
 
     def is_shared(self) -> bool:
         """Is the memory shared with other processes?"""
@@ -510,6 +510,13 @@ def repoint(moves: dict[int, Any]) -> None:
             raw = getattr(each, "raw", None)
             if raw.__class__ is np.ndarray and (to := moves.get(id(memory.owner(raw)))) is not None:
                 each.raw = memory.moved(raw, to)
+
+
+def count_users(held: int) -> int:
+    """How many look at the memory of an owner, given by id: tensors, and the storage that stands for it."""
+    tensors = [t for t in gc.get_objects() if issubclass(type(t), Tensor) and hasattr(t, "raw")]
+    found = [t for t in tensors if t.raw.__class__ is np.ndarray and id(memory.owner(t.raw)) == held]
+    return len(found) + (held in _known)
 
 
 def read_buffer(

@@ -274,6 +274,12 @@ def index_select(x: Array, dim: int, index: Array) -> Array:
     dim %= rows.ndim
     if rows.ndim > 1 and index.size and not rows.shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if x.ndim == 0 and index.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+    wrong = index[(index < 0) | (index >= rows.shape[dim])] if dim == 1 else index[:0]  # other axes say less
+    if wrong.size:
+        wrong = wrong[0]
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={rows.shape[dim]}")
     _require_within_self(index, rows.shape[dim])
     out = rows.take(index, axis=dim, mode="clip") if index.size else np.empty(_replaced(rows, dim, 0), x.dtype)
     return out.reshape(()) if x.ndim == 0 else out
