@@ -119,8 +119,8 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "Storage":  # the class of storages in the default dtype
         return _legacy_class(_dtypes.get_default_dtype())
-    if name == "GradScaler":
-        return _importlib.import_module(f"{__name__}.amp").GradScaler
+    if name in ("GradScaler", "autocast"):
+        return getattr(_importlib.import_module(f"{__name__}.amp"), name)
     if name == "vmap":
         return _importlib.import_module(f"{__name__}.func").vmap
     raise AttributeError(f"module 'chainrule' has no attribute {name!r}")

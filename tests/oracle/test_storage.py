@@ -167,3 +167,20 @@ def test_files_are_mapped(tmp_path):
         return first.tolist(), second.tolist(), first.is_shared(), t.FloatStorage.from_file(name, True, 4).tolist()
 
     assert run(chainrule) == run(torch)
+
+
+COPIED = "2; 2.5; True; 1j; 'a'; [1.0]; None; np.float32(3); np.ones(3)"
+
+
+@pytest.mark.parametrize("value", expressions(COPIED))
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64"])
+def test_numbers_are_copied(value, dtype):
+    def run(t):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of imaginary parts that are lost
+                return repr(t.zeros(3, dtype=getattr(t, dtype)).copy_(eval(value)))
+        except TypeError as error:
+            return str(error)
+
+    assert run(chainrule) == run(torch)

@@ -43,7 +43,8 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
     """One call of a public op function."""
     check_inputs(op, inputs, params)
     state = here()
-    if state.modes or any(t.__class__ not in PLAIN and t is not None and t.__class__ not in FOREIGN for t in inputs):
+    foreign = any(t.__class__ not in PLAIN and t is not None and t.__class__ not in FOREIGN for t in inputs)
+    if foreign or state.modes or state.autocast is not None:
         done, result = overridden(op, inputs, params, out)
         if done:
             return result

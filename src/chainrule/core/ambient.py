@@ -25,6 +25,7 @@ class Ambient:
     __slots__ = (
         "allowed",  # was recording asked for? `grad`, but for inference mode, which never records
         "anomaly",  # None, or the check_nan flag of detect_anomaly
+        "autocast",  # None, or the 16-bit float dtype that autocast computes in
         "dispatch",  # stack of TorchDispatchMode objects, innermost last
         "dual",  # depth of forward-mode levels opened with dual_level; -1 when none
         "forward_grad",  # may forward mode record tangents?
@@ -38,6 +39,7 @@ class Ambient:
 
     allowed: bool
     anomaly: bool | None
+    autocast: Any
     dispatch: tuple[Any, ...]
     dual: int
     forward_grad: bool
@@ -52,7 +54,7 @@ class Ambient:
         """A copy with some fields changed; one of the two common records if it equals it."""
         copy = _new(Ambient)
         copy.anomaly, copy.dual, copy.forward_grad = self.anomaly, self.dual, self.forward_grad
-        copy.dispatch = self.dispatch
+        copy.autocast, copy.dispatch = self.autocast, self.dispatch
         copy.functions_off, copy.grad, copy.hooks = self.functions_off, self.grad, self.hooks
         copy.inference, copy.modes, copy.stack = self.inference, self.modes, self.stack
         for name, value in changes.items():
@@ -61,7 +63,7 @@ class Ambient:
         copy.grad = copy.allowed and not copy.inference
         if copy.stack or copy.hooks or copy.modes or copy.dual >= 0 or copy.anomaly is not None:
             return copy
-        if copy.inference or copy.functions_off or copy.dispatch or not copy.forward_grad:
+        if copy.inference or copy.functions_off or copy.dispatch or not copy.forward_grad or copy.autocast is not None:
             return copy
         return DEFAULT if copy.grad else NO_GRAD
 
@@ -74,7 +76,7 @@ def _plain(grad: bool) -> Ambient:
     record.anomaly, record.dual, record.forward_grad, record.functions_off = None, -1, True, 0
     record.allowed = grad
     record.grad, record.hooks, record.inference, record.modes, record.stack = grad, (), False, (), ()
-    record.dispatch = ()
+    record.dispatch, record.autocast = (), None
     return record
 
 

@@ -14,7 +14,7 @@ from chainrule.core.ambient import here, swapped
 from chainrule.core.dispatch_protocol import meet
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
+__all__ = ["AUTOCASTS", "convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
 
 
 def disabled(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -105,9 +105,18 @@ def _as_written(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> tup
 
 
 def override(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: Any) -> tuple[bool, Any]:
-    """The same for any public function: `values` are the arguments that may override."""
-    if state.functions_off >= 2:
-        return False, None
+    """The same for any public function: `values` are the arguments that may override. Autocast has the last word."""
+    if state.functions_off < 2:
+        done, result = _asked(func, values, args, kwargs, state)
+        if done:
+            return True, result
+    return (False, None) if state.autocast is None else AUTOCASTS[0](func, args, kwargs, state.autocast)
+
+
+AUTOCASTS: list[Callable[..., tuple[bool, Any]]] = []  # ops.autocast puts its function here
+
+
+def _asked(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: Any) -> tuple[bool, Any]:
     found: list[Any] = []
     if state.functions_off == 0:
         found = overriders(values)

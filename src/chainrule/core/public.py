@@ -105,9 +105,10 @@ def _bare(result: Any) -> Any:
 def asked(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     """Does a mode or a subclass among the arguments answer in the function's place? (answered, result)."""
     values = [v for a in (*args, *kwargs.values()) for v in (a if isinstance(a, (list, tuple)) else (a,))]
-    if not here().modes and all(map(_silent, values)):
+    state = here()
+    if not state.modes and state.autocast is None and all(map(_silent, values)):
         return False, None
-    return override(fn, values, args, kwargs, here())
+    return override(fn, values, args, kwargs, state)
 
 
 def _silent(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.cuts import passes_on
-from chainrule.autograd.door import Inplace, door
+from chainrule.autograd.door import NUMBERS, Inplace, door
 from chainrule.autograd.versions import InferenceStore, touch
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import is_meta
@@ -148,10 +148,11 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         if other.cut is not None:
             passes_on(other.cut, self)
         return self
-    if isinstance(other, (int, float, complex)):
+    if isinstance(other, NUMBERS):
         other = fresh(np.asarray(other))
     if not isinstance(other, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        kind = f"{'numpy.' * isinstance(other, np.ndarray)}{type(other).__name__}"
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {kind}")
     return door(COPY, (self, other), {"non_blocking": non_blocking})  # type: ignore[no-any-return]
 
 

@@ -24,6 +24,7 @@ from chainrule.autograd.function import Function
 from chainrule.autograd.grad_mode import enable_grad, no_grad
 from chainrule.autograd.graph import saved_tensors_hooks
 from chainrule.autograd.tasks import current
+from chainrule.core.ambient import here, swapped
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.core.tree import tree_flatten
@@ -146,15 +147,17 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def _generator_at(state: Tensor | None) -> Iterator[None]:
-    """Run a block from a generator state, and leave the generator as it was."""
+def _as_then(state: Tensor | None, autocast: Any) -> Iterator[None]:
+    """Run a block under an autocast, from a generator state, and leave the generator as it was."""
     if state is None:
-        yield
+        with swapped(autocast=autocast):
+            yield
         return
     before = torch.get_rng_state()
     torch.set_rng_state(state)
     try:
-        yield
+        with swapped(autocast=autocast):
+            yield
     finally:
         torch.set_rng_state(before)
 
@@ -389,11 +392,11 @@ def _without_reentrance(
     forward_context, again_context = context_fn()
     if any([t.__class__ in FOREIGN for t in tree_flatten((args, kwargs))[0]]):
         return _in_transform(fn, forward_context, args, kwargs)
-    state = torch.get_rng_state() if preserve else None
+    state, autocast = torch.get_rng_state() if preserve else None, here().autocast
 
     def again(*tensors: Any) -> None:
         keywords, *values = tensors
-        with _generator_at(state), again_context:
+        with _as_then(state, autocast), again_context:
             fn(*values, **keywords)
 
     early_stop = early_stop if _settings.early_stop is None else _settings.early_stop
@@ -442,7 +445,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.state = torch.get_rng_state() if preserve_rng_state else None
+        ctx.state, ctx.autocast = torch.get_rng_state() if preserve_rng_state else None, here().autocast
         ctx.rest = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -462,7 +465,7 @@ class CheckpointFunction(Function):
         for i, t in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = t
         leaves = detach_variable(tuple(inputs))
-        with _generator_at(ctx.state), enable_grad():
+        with _as_then(ctx.state, ctx.autocast), enable_grad():
             outs = ctx.run_function(*leaves)
         outs = (outs,) if isinstance(outs, Tensor) else outs
         pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
