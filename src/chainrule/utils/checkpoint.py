@@ -28,12 +28,20 @@ from chainrule.core.ambient import here, swapped
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.core.tree import tree_flatten
+from chainrule.utils.selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup", "check_backward_validity",
-    "checkpoint",
-    "checkpoint_sequential", "detach_variable", "get_device_states", "noop_context_fn",
-    "set_checkpoint_debug_enabled",
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+    "GraphExecGroup", "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode",
+    "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
