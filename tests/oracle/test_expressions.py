@@ -90,6 +90,16 @@ torch.cuda.nothing_of_that_name
 """
 
 
+AT_THE_EDGE = """
+torch.conj_physical(x) is x | torch.conj_physical(x * 1j) | torch.heaviside(x / 0 - x / 0, x)
+x[1:, None].stride() | x[:1].t().unsqueeze(0).stride() | x[:, :1].t().unsqueeze(-1).stride()
+torch.addcmul(k, k, k, value=2.5) | torch.addcmul(x.long(), x.long(), x.long(), value=0.5)
+torch.renorm(x / 0, 2, 0, 1.0) | torch.native_group_norm(x.half()[None], None, None, 1, 2, 3, 1, 1e-5)[1].dtype
+x.half().index_fill(0, torch.tensor([0]), 1e60) | x.half().__setitem__(0, 1e60) | x.half().fill_(1e60)
+torch.conv_transpose1d(torch.ones(1, 1, 5), x[None, :1, :2] / 0, padding=1, dilation=2)
+"""
+
+
 def lines(text: str) -> list[str]:
     return [one.strip() for line in text.split("\n") for one in line.split(" | ") if one.strip()]
 
@@ -108,7 +118,17 @@ def told(lib: Any, expression: str) -> str:
             return f"{type(e).__name__}: {re.split(r'[.:(] ', str(e))[0]}".replace("chainrule", "torch")
 
 
-TEXTS = [OUT_OF_CREATION, JOINED_AND_MOVED, HASHED, COUNTED, MULTIPLIED, REREAD, CALLED_BY_PARTS, WITHOUT_CUDA]
+TEXTS = [
+    OUT_OF_CREATION,
+    JOINED_AND_MOVED,
+    HASHED,
+    COUNTED,
+    MULTIPLIED,
+    REREAD,
+    CALLED_BY_PARTS,
+    WITHOUT_CUDA,
+    AT_THE_EDGE,
+]
 PROGRAMS = lines("\n".join(TEXTS))
 
 

@@ -49,7 +49,8 @@ torch.special.ndtr(x) torch.special.zeta(x+2,x+2)
 torch.igamma(x,x) torch.sgn(x) torch.deg2rad(x) torch.complex(x,x) torch.polar(x.abs(),x) torch.nextafter(x,x)
 torch.ldexp(x,x) torch.logaddexp(x,x) torch.hypot(x,x)
 torch.atan2(x,x) torch.fmod(x,2) torch.remainder(x,2) torch.floor_divide(x,2) torch.isreal(x) torch.isin(x,x)
-torch.bucketize(x,torch.tensor([1.]))
+torch.bucketize(x,torch.tensor([1.])) torch.addcmul(x,x,x[0]) torch.addcdiv(x,x[0],x[:,:1]) torch.mvlgamma(x+5,2)
+torch.polar(x,x[0]) torch.igamma(x.abs(),x[0].abs()) torch.special.zeta(3.0,x+5)
 """
 PARTS = """
 x.index_select(0,k) x.index_select(2,k) x[k] x[:,k] x[:,:,k] x[k,:,k] x[k,k] x[:,k,k] x[1:,k] x.gather(0,j)
@@ -69,6 +70,8 @@ torch.nn.functional.batch_norm(x,None,None,training=True) torch.nn.functional.gr
 torch.nn.functional.interpolate(x,scale_factor=2)
 torch.nn.functional.max_pool1d(x,1) torch.nn.functional.embedding(k,y) torch.nn.functional.cosine_similarity(x,x)
 torch.tensordot(x,x,1) torch.baddbmm(x@x.mT,x,x.mT) torch.addmm(y,y,y) torch.dist(x,x)
+torch.cholesky_inverse(x+9) torch.cholesky_solve(x,x+9) torch.nn.functional.max_pool1d(x.clone().requires_grad_(),2,1)
+torch.lu_unpack(x,torch.ones(3,3,dtype=torch.int32))
 """
 TABLE = [e for block in (FOLDS, SCANS, COPIES, ELEMENTWISE, PARTS, PRODUCTS) for e in block.split()]
 
