@@ -33,7 +33,7 @@ _OURS = frozenset(  # names that PyTorch has not: steps of backwards, and severa
     histogramdd_from_bin_tensors index_put_at index_sum kept linear_batch linear_batch_plain linear_rows
     linear_rows_plain masked_rest max_pool_gather max_pool_scatter moved new_filled picked place place_diagonal placed
     recurrence running_product scatter_fold sparse_coo sparse_mm sparse_sum sparse_to_dense sparse_values
-    sparse_values_at strided_place strided_take swapped_rows _pad_circular_backward""".split()
+    sparse_values_at strided_place strided_take swapped_rows unless_shared _pad_circular_backward""".split()
 )
 _ONE = {  # the one overload by which an op is known here, where that is not `default`
     **dict.fromkeys("add sub mul ldexp frexp index slice split unsafe_split".split(), "Tensor"),

@@ -394,9 +394,14 @@ def _product_to_source(g: Any, at: _Along, x: Any, src: Any, include_self: bool,
     alone = zero & (zeros == 1)
     others = at.fold(x, _masked(src, alone, 1.0), "prod", include_self)
     pulled = call("where", alone, at.read(g * others), at.read(g * out) / _masked(src, zero, 1.0))
-    if isinstance(pulled, Tensor) and here().grad and bool((zeros > 1).any()):
-        return _differentiable_once(pulled, why=_TOGETHER.format(*_FOLDED[at.slices]))
+    if isinstance(pulled, Tensor) and here().grad and (here().stack or _is_shared(zeros)):
+        return _differentiable_once(pulled, zeros, why=_TOGETHER.format(*_FOLDED[at.slices]))
     return pulled
+
+
+def _is_shared(zeros: Any) -> bool:
+    """Do zeros meet anywhere? Transforms cannot say before a second backward asks."""
+    return bool((abs(zeros) > 1).any())
 
 
 _FOLDED = (("scatter_reduce", "src"), ("index_reduce", "source"))
@@ -406,18 +411,27 @@ _TOGETHER = (
 
 
 @general(
-    spelled="", name="differentiable_once", node={"": "DelayedError"}, samples=samples(real, [((3,),)], why=["why not"])
-)
-def _differentiable_once(xp: Any, input: Array, *, why: str) -> Array:
-    """The input as it is; a gradient through it is refused."""
+    spelled="", name="differentiable_once", node={"": "DelayedError"},
+    samples=samples(real, [((3,), Drawn(integers(2), 3))], why=["why not"]),
+)  # fmt: skip
+def _differentiable_once(xp: Any, input: Array, zeros: Array, *, why: str) -> Array:
+    """The input as it is; a gradient through it is refused where several zeros meet."""
     return input.copy()
 
 
-def _refuse_again(g: Any, why: str) -> NoReturn:
-    raise RuntimeError(why)
+@general(
+    spelled="", name="unless_shared", node={"": "DelayedError"}, linear=True,
+    samples=samples(real, [((3,), Drawn(integers(2), 3))], why=["why not"]),
+)  # fmt: skip
+def _unless_shared(xp: Any, input: Array, zeros: Array, *, why: str) -> Array:
+    """The input as it is; refused where several zeros meet."""
+    if _is_shared(zeros):
+        raise RuntimeError(why)
+    return input.copy()
 
 
-_differentiable_once.vjp(input=_refuse_again)
+for _fn in (_differentiable_once, _unless_shared):
+    _fn.vjp(input=lambda g, zeros, why: _unless_shared(g, zeros, why=why))
 
 
 def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
