@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import SparseArray, flat_places, is_sparse, values_at
 from chainrule.core.tensor import Tensor, fresh
 
@@ -16,7 +17,7 @@ def flat(t: Tensor) -> Any:
     """The elements, in double precision; those that are not written down are zero."""
     kind = np.complex128 if t.dtype.is_complex else np.float64
     raw = t.detach().raw
-    return np.asarray(raw.todense() if is_sparse(raw) else raw).astype(kind).reshape(-1)
+    return np.asarray(raw.todense() if is_sparse(raw) else resolved(raw)).astype(kind).reshape(-1)
 
 
 class Cells:

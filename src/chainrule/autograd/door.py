@@ -258,6 +258,11 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
+    if any([t.__class__ in FOREIGN and t.level.kind == "vmap" for t in (*inputs, out)]):
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{op.name}.out; "
+            "the fallback path doesn't work on out= or view ops."
+        )
     op.family.check_out(op, result, out, inputs)
     exact = op.exact
     if callable(exact):
@@ -274,6 +279,7 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
 
 
 def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
+    inputs = tuple(map(_settled, inputs))
     picks = op.family.name == "indexing" or op.variadic
     if picks:
         memory.refuse_overlap(out.raw)

@@ -9,7 +9,9 @@ import numpy as np
 
 from chainrule.autograd import forward_ad
 from chainrule.autograd.forward import set_tangent, tangent_of
+from chainrule.autograd.tangents import check_size
 from chainrule.backends.cpu import memory
+from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.tensor import Tensor
 from chainrule.core.tree import tree_flatten, tree_map, tree_unflatten
@@ -76,7 +78,7 @@ def _not_a_tuple(name: str) -> str:
 def _checked(given: Any, name: str) -> list[Any]:
     flat = tree_flatten(given)[0]
     if not flat:
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to contain at least one Tensor, got: {given}")
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to contain at least one Tensor.")
     for x in flat:
         if not isinstance(x, Tensor):
             raise RuntimeError(
@@ -86,11 +88,10 @@ def _checked(given: Any, name: str) -> list[Any]:
 
 
 def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
-    if tuple(x.shape) != tuple(t.shape):
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}."
-        )
+    check_size(x, t)
+    for name, v in (("primal", x), ("tangent", t)):
+        if v.dtype.category < FLOAT:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
     if x.raw.__class__ is t.raw.__class__ is np.ndarray and x.raw.strides != t.raw.strides:
         memory.refuse_overlap(x.raw)  # the tangent would be laid out like the primal
     dual = level.wrap(x)

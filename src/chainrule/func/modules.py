@@ -27,7 +27,7 @@ def functional_call(
         **dict(module.named_buffers(remove_duplicate=False)),
     }
     if strict:
-        _check_strict(own, given)
+        _check_strict(type(module).__name__, own, given)
     swaps = _with_ties(own, given) if tie_weights else {n: t for n, t in given.items() if n in own}
     undo = [_swap(module, name, value) for name, value in swaps.items()]
     try:
@@ -46,19 +46,17 @@ def _merged(given: Any) -> dict[str, Any]:
     if isinstance(given, Sequence) and all(isinstance(d, dict) for d in given):
         merged: dict[str, Any] = {}
         for d in given:
-            for name, value in d.items():
-                if name in merged:
-                    raise ValueError(
-                        f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous"
-                    )
-                merged[name] = value
+            twice = [name for name in d if name in merged]
+            if twice:
+                raise ValueError(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+            merged |= d
         return merged
     raise ValueError(
         f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
     )
 
 
-def _check_strict(own: dict[str, Any], given: dict[str, Any]) -> None:
+def _check_strict(title: str, own: dict[str, Any], given: dict[str, Any]) -> None:
     unexpected, missing = sorted(set(given) - set(own)), sorted(set(own) - set(given))
     words = []
     if unexpected:
@@ -66,7 +64,7 @@ def _check_strict(own: dict[str, Any], given: dict[str, Any]) -> None:
     if missing:
         words.append(f"Missing key(s): {', '.join(missing)}.")
     if words:
-        raise RuntimeError("Error(s) in reparametrizing:\n\t" + "\n\t".join(words))
+        raise RuntimeError(f"Error(s) in reparametrizing for {title}:\n\t" + "\n\t".join(words))
 
 
 def _with_ties(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
