@@ -16,7 +16,7 @@ import numpy as np
 from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.cuts import cut_here, passes_on
-from chainrule.autograd.explain import leaf_text
+from chainrule.autograd.explain import inference_text, leaf_text
 from chainrule.autograd.node import Node, Sink, accumulator, node_of, tick
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.pending import is_pending, meant
@@ -34,7 +34,7 @@ from chainrule.core.op import Op
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
 from chainrule.core.types import return_type
-from chainrule.errors import GraphError
+from chainrule.errors import GraphError, InferenceError
 
 __all__ = ["attach", "check_writable", "eager", "eager_inplace", "edges_through", "on_sparse"]
 
@@ -371,6 +371,13 @@ def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ..
 _WRITTEN_LEAF = "leaf Variable that requires grad is being used in an in-place operation."
 
 
+_WRITTEN_INFERENCE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed."
+    "You can make a clone to get a normal tensor before doing inplace update."
+    "See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+
+
 def check_writable(t: Tensor, recording: bool, name: str) -> None:
     """Refuse in-place changes that autograd could not follow, before anything is changed."""
     for tell in BEFORE_WRITE:
@@ -380,11 +387,7 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
         if not state.inference and t.store.__class__ is InferenceStore:
             if recording and t.edge is LEAF:
                 raise GraphError(leaf_text(t, f"a {_WRITTEN_LEAF}"))
-            raise RuntimeError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed."
-                "You can make a clone to get a normal tensor before doing inplace update."
-                "See https://github.com/pytorch/rfcs/pull/17 for more details."
-            )
+            raise InferenceError(inference_text(t, _WRITTEN_INFERENCE))
         return
     if not recording:
         return

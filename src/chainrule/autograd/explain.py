@@ -14,7 +14,8 @@ from chainrule.core.sites import called_here, here_in_user_code, is_item_assignm
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor
 
 __all__ = [
-    "detached_text", "forward_name", "freed_text", "leaf_text", "not_scalar_text", "stale_text", "unused_text",
+    "detached_text", "forward_name", "freed_text", "inference_text", "leaf_text", "not_scalar_text", "stale_text",
+    "unused_text",
 ]  # fmt: skip
 
 _PAD = " " * 15
@@ -209,6 +210,14 @@ def not_scalar_text(t: Any, shape: tuple[int, ...]) -> str:
         f"grad can be implicitly created only for scalar outputs\n  why:     {name} has the shape {list(shape)}\n"
         "  fix:     reduce it (.sum(), .mean()), or give a gradient of that shape: backward(torch.ones_like(...))"
     )
+
+
+def inference_text(t: Tensor, phrase: str) -> str:
+    """A tensor made in inference mode is where only normal ones may be."""
+    name = called_here(lambda v: v is t)
+    assert t.store is not None
+    where = f"{name + ', ' if name else ''}made in inference mode, at {_place(t.store.code, t.store.lasti)}"
+    return f"{phrase}\n  which:   {where}\n  fix:     make it in no_grad instead, or use {name or 'it'}.clone()"
 
 
 def leaf_text(t: Tensor, phrase: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.autograd.explain import freed_text, stale_text
+from chainrule.autograd.explain import freed_text, inference_text, stale_text
 from chainrule.autograd.node import Freed, Node, Sink, accumulator
 from chainrule.autograd.tangents import set_tangent
 from chainrule.autograd.tasks import for_users, running
@@ -147,7 +147,7 @@ def kept_input(t: Tensor | None) -> SavedTensor:
         return _bare(None, None, None, 0)
     store = t.store
     if store is not None and isinstance(store, InferenceStore):
-        raise InferenceError(_INFERENCE)
+        raise InferenceError(inference_text(t, _INFERENCE))
     saved = _bare(t, None, store, 0 if store is None else store.version)
     saved.detached = t.edge is None
     return _packed_by_default(saved, t) if LISTENING else saved
@@ -191,7 +191,7 @@ def keep(node: Node, outs_at: int | None) -> None:
     saved = node.saved
     for value in saved:
         if isinstance(value, Tensor) and isinstance(value.store, InferenceStore):
-            raise InferenceError(_INFERENCE)
+            raise InferenceError(inference_text(value, _INFERENCE))
     checks = watch(saved)
     node.checks = checks if any(checks) else None
     if _default_hooks() is not None:

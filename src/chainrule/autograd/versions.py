@@ -19,9 +19,13 @@ BEFORE_WRITE: list[Callable[[Tensor], None]] = []  # told of a tensor whose memo
 
 
 class InferenceStore(Store):
-    """The store of a tensor made in inference mode: it counts nothing."""
+    """The store of a tensor made in inference mode: it knows where that was, its count means nothing."""
 
     __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code, self.lasti = here_in_user_code()
 
 
 class CountingStore(InferenceStore):
@@ -42,6 +46,8 @@ def touch(t: Tensor, op: str) -> None:
     """Note that the memory of `t` was changed, by which op and on which line."""
     store = store_of(t)
     store.version += 1
+    if store.__class__ is InferenceStore:
+        return
     store.op = op
     store.code, store.lasti = here_in_user_code()
 
