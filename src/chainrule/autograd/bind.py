@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_function, signature_text
-from chainrule.autograd.bind_views import list_source, listed, replain, view_source
+from chainrule.autograd.bind_views import edge_lines, is_odd, is_plain, list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
 from chainrule.autograd.inline import expression, ufunc_of
-from chainrule.autograd.node import accumulator, tick
+from chainrule.autograd.node import Sink, accumulator, tick
 from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
+from chainrule.backends.cpu.constants import F32_NUMBERS, F64_NUMBERS
 from chainrule.backends.sparse import Unsupported
 from chainrule.core.ambient import LISTENING, QUIET, THREAD
 from chainrule.core.dtype import OF_NUMPY
@@ -56,8 +57,9 @@ _COMMON: dict[str, Any] = {
     "THREAD": THREAD, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "failed": failed, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray,
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
-    "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
+    "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Sink": Sink, "Size": Size, "listed": listed, "replain": replain,
     "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
+    "N32": F32_NUMBERS, "N64": F64_NUMBERS,
 }  # fmt: skip
 
 
@@ -79,15 +81,18 @@ def _door_call(op: Op, has_out: bool) -> str:
     return f"door(op, {inputs}, {params}{', out' if has_out else ''})"
 
 
-def _public_source(op: Op) -> str:
+def _public_source(op: Op, bare: bool = False) -> str:
+    """`bare`: the operator's form, whose operands are all that it is given."""
     if op.family.is_view or op.family.shares:
         return view_source(op)
-    has_out = True
-    lines = [f"def {op.name}({_signature(op, has_out)}):"]
-    if "dim" in op.params:
+    has_out = not bare
+    lines = [f"def {op.name}({', '.join(op.inputs) if bare else _signature(op, has_out)}):"]
+    if bare:
+        lines += [f"    {p} = D_{p}" for p in op.params if p not in op.inputs]
+    elif "dim" in op.params:
         given = ", ".join(f"{p!r}: {p}" for p in (*op.params, "out"))
         lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
-    if op.early:
+    if op.early and not bare:
         params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
         lines.append(f"    if early: return with_early(op, op, ({', '.join(op.inputs)}, *early), {params}, out)")
     if op.variadic and op.outs is None:
@@ -98,29 +103,26 @@ def _public_source(op: Op) -> str:
     unusual = op.family.diagonal and op.optional - set(op.pulls)
     if op.variadic or (op.outs is not None and not _has_main_output(op)) or not op.inputs or unusual:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
-    return "\n".join([*lines, *_fast_lines(op, slow, has_out)]) + "\n"
+    return "\n".join([*lines, *_fast_lines(op, slow, bare)]) + "\n"
 
 
-def _fast_lines(op: Op, slow: str, has_out: bool) -> list[str]:
+def _fast_lines(op: Op, slow: str, bare: bool) -> list[str]:
     numbers = _numbers(op)
     tensors = [n for n in op.inputs if n not in numbers]
-    odd = ["LISTENING", *(["out is not None"] if has_out else [])]
+    odd = ["LISTENING", *([] if bare else ["out is not None"])]
     if "dtype" in op.params:
         odd.append("dtype is not None" if "dtype" in op.defaults else "dtype.category < 2")
-    odd += [
-        f"({n} is not None and {n}.__class__ not in PLAIN)" if n in op.optional else f"{n}.__class__ not in PLAIN"
-        for n in tensors
-    ]
-    odd += [_is_no_flag(op, n) for n in op.params if op.forward.__annotations__.get(n) == "bool"]
+    odd += [f"({n} is not None and {is_odd(n)})" if n in op.optional else is_odd(n) for n in tensors]
+    odd += [_is_no_flag(op, n) for n in op.params if op.forward.__annotations__.get(n) == "bool" and not bare]
     lines = [f"    if {' or '.join(odd)}: {slow}"]
     kinds = _variants(op) or ["".join("O" if n in op.optional else "T" for n in op.inputs)]
     if not numbers:
-        return lines + _compute_lines(op, kinds[0], slow, "    ")
+        return lines + _compute_lines(op, kinds[0], slow, "    ", bare)
     given = " and ".join(f"{n}.__class__ in {'BOUNDS' if n in op.optional else 'REALS'}" for n in numbers)
-    plain = " and ".join(f"{n}.__class__ in PLAIN" for n in numbers)
+    plain = " and ".join(is_plain(n) for n in numbers)
     all_tensors, with_numbers = _number_kinds(op)
-    lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ")]
-    lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ")]
+    lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ", bare)]
+    lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ", bare)]
     return [*lines, f"    else: {slow}", *_finish(op)]
 
 
@@ -157,7 +159,7 @@ def _number_kinds(op: Op) -> tuple[str, str]:
     return "T" * len(op.inputs), "T" * (len(op.inputs) - count) + "N" * count
 
 
-def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
+def _compute_lines(op: Op, kinds: str, slow: str, pad: str, bare: bool) -> list[str]:
     """Take the arrays, check that no cast is needed, compute, record."""
     kind = dict(zip(op.inputs, kinds))
     lines = [
@@ -189,18 +191,34 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str) -> list[str]:
     results = ", ".join(["r", *_others(op)])
     compute = f"{results} = forward(xp, {', '.join(args)})"
     ufunc = _ufunc_of(op) if promotes else None
+    ready = ""
+    if ufunc is not None:
+        ready = "".join(f"r_{n} = {_as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
     if ufunc is not None:  # the forward is one ufunc while its static parameters keep their defaults
-        direct = f"{ufunc}({', '.join(f'r_{n}' for n in op.inputs)}, out=...)"
-        usual = " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
-        compute = f"r = {direct} if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
+        usual = "" if bare else " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
+        pair = kinds == "TT" and bool(op.pulls)
+        lines += [f"shape = r_{op.inputs[0]}.shape"] if pair else []
+        direct = _applied(ufunc, [f"r_{n}" for n in op.inputs], pair)
+        compute = f"r = ({direct}) if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
     elif op.outs is None and (text := _inlined(op)) is not None:
         compute = f"r = {text}"
     # what fails goes the careful way, which finds the words
-    lines += [f"try: {compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
+    lines += [f"try: {ready}{compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
     lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
     return whole if _numbers(op) else whole + _finish(op)
+
+
+def _as_constant(n: str) -> str:
+    """A number made an array of the dtype `d`; as a number it would be converted at every call."""
+    return f"N32[{n}] if d is F32 else N64[{n}] if d is F64 else {n}"
+
+
+def _applied(ufunc: str, args: list[str], has_shape: bool) -> str:
+    """A ufunc applied to arrays: `out=...` makes an array of a 0-d result, and costs the others 50 ns."""
+    given = ", ".join(args)
+    return f"{ufunc}({given}) if shape else {ufunc}({given}, out=...)" if has_shape else f"{ufunc}({given}, out=...)"
 
 
 def _dtype_test(op: Op, kind: dict[str, str]) -> str:
@@ -251,11 +269,9 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
     lines = []
     for n in lay.ruled:
         if kind[n] == "O":
-            lines += [f"if {n} is None: e_{n} = None", "else:", f"    if {n}.viewed is not None: refresh({n})"]
-            lines += [f"    e_{n} = {n}.edge", f"    if e_{n} is LEAF: e_{n} = accumulator({n})"]
+            lines += [f"if {n} is None: e_{n} = None", "else:", *("    " + line for line in edge_lines(n))]
         else:
-            lines += [f"if {n}.viewed is not None: refresh({n})", f"e_{n} = {n}.edge"]
-            lines += [f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
+            lines += edge_lines(n)
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
     lines += ["elif QUIET and not THREAD.record.grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
@@ -267,7 +283,8 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         body.append(f"outs = {tuple_text(['r', *_others(op)])}")
     body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
-        shapes = " or ".join(f"r_{n}.shape != r_{tensors[0]}.shape" for n in tensors[1:])
+        first = "shape" if kinds == "TT" and _ufunc_of(op) else f"r_{tensors[0]}.shape"
+        shapes = " or ".join(f"r_{n}.shape != {first}" for n in tensors[1:])
         fitted = [line.replace(f"C_{kinds}()", f"C_{kinds}_fit()") for line in body if "node.saved" not in line]
         fitted += ["dt = OF_NUMPY[d]", f"node.saved = {tuple_text(Layout(op, kinds, True).saved('r_', 'dt'))}"]
         lines += [f"    if {shapes}:", *("        " + line for line in fitted), "    else:"]
@@ -310,7 +327,7 @@ def source(op: Op) -> str:
 
 def bind(op: Op) -> Any:
     """Give an op its functions: `public`, for users, and the one the declaration returns, for rules."""
-    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse}
+    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse, "bare": False}
     public = FunctionType(_trampoline.__code__, scope, op.name)
     scope["_self"], scope["_settle"] = public, _settle
     public.__doc__, public.__module__, public.__qualname__ = op.doc, "chainrule", op.name
@@ -360,7 +377,7 @@ def _settle(op: Op, public: Any) -> None:
             scope[f"C_{kinds}_fit"] = node_class(op, kinds, True, False)
     if isinstance(op.outs, tuple):
         scope["RT"] = return_class(op.name, op.outs)
-    text = _public_source(op)
+    text = _public_source(op, scope["bare"])
     names = {k: scope.get(k) for k in (op.name,)}
     compiled(op.name, text, scope)
     made = scope[op.name]
@@ -372,7 +389,8 @@ def _settle(op: Op, public: Any) -> None:
 
 def operator(op: Op) -> Any:
     """The op as Tensor's operator: the same function, but it declines operands it does not know, as Python wants it."""
-    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse, "door": operator_door}
+    scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse, "bare": True}
+    scope["door"] = operator_door
     fn = FunctionType(_trampoline.__code__, scope, op.name)
     scope["_self"], scope["_settle"] = fn, _settle
     op.fn.operator = fn

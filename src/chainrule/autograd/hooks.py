@@ -37,7 +37,7 @@ def _listed(node: Node, g: Any) -> list[Any]:
 
 def _count(node: Node) -> int:
     """How many outputs there are: a node whose number varies collects a list even for one."""
-    metas = node.__dict__.get("metas")
+    metas = node.noted_metas()
     return node.outputs if metas is None else len(metas)
 
 

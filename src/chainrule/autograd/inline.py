@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["expression", "ufunc_of"]
+__all__ = ["expression", "in_steps", "ufunc_of"]
 
 _HIDING = ("JUMP", "GLOBAL", "DEREF", "YIELD", "ITER", "SEND", "IMPORT", "STORE_SUBSCR", "STORE_ATTR", "DELETE")
 _CONSTANTS = (int, float, str, type(None), type(...))
 
 
 class _Symbol:
-    """A value that only writes down what is asked of it."""
+    """A value that only writes down what is asked of it: as text, and an arithmetic operation also as its parts."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, *parts: Any) -> None:
+        self.text, self.parts = text, parts  # parts: (ufunc's name, operands...), or nothing
 
     def __getattr__(self, name: str) -> _Symbol:
         if name.startswith("__"):
@@ -48,18 +48,25 @@ def _text(value: Any) -> str:
     return "..." if value is ... else f"({value!r})"
 
 
+_UFUNCS = {"+": "add", "-": "subtract", "*": "multiply", "/": "true_divide"}
+
+
 def _binary(mark: str) -> Callable[[Any, Any], _Symbol]:
-    return lambda a, b: _Symbol(f"({_text(a)} {mark} {_text(b)})")
+    def operation(a: Any, b: Any) -> _Symbol:
+        parts = (_UFUNCS[mark], a, b) if mark in _UFUNCS else ()
+        return _Symbol(f"({_text(a)} {mark} {_text(b)})", *parts)
+
+    return operation
 
 
-def _reflected(mark: str) -> Callable[[Any, Any], _Symbol]:
-    return lambda a, b: _Symbol(f"({_text(b)} {mark} {_text(a)})")
+def _reflected(operation: Callable[[Any, Any], _Symbol]) -> Callable[[Any, Any], _Symbol]:
+    return lambda a, b: operation(b, a)
 
 
 for _name, _mark in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}.items():
     setattr(_Symbol, f"__{_name}__", _binary(_mark))
-    setattr(_Symbol, f"__r{_name}__", _reflected(_mark))
-setattr(_Symbol, "__neg__", lambda a: _Symbol(f"(-{_text(a)})"))  # noqa: B010
+    setattr(_Symbol, f"__r{_name}__", _reflected(_binary(_mark)))
+setattr(_Symbol, "__neg__", lambda a: _Symbol(f"(-{_text(a)})", "negative", a))  # noqa: B010
 
 
 def _refuse(a: Any, b: Any) -> Any:
@@ -72,11 +79,63 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 def expression(fn: Callable[..., Any], names: Sequence[str]) -> str | None:
     """The text of what `fn` computes from its arguments, called `names`; None if it is no mere expression."""
+    found = _read(fn, names)
+    return None if found is None else found.text
+
+
+def _read(fn: Callable[..., Any], names: Sequence[str]) -> _Symbol | None:
     code = fn.__code__
     ops = [opname[op] for op in code.co_code[::2]]
     if code.co_flags & _STARRED or len(names) != code.co_argcount or any(h in op for op in ops for h in _HIDING):
         return None
     return _asked(fn, names, {})
+
+
+def in_steps(fn: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], dict[str, float]] | None:
+    """What `fn` computes from arrays of one shape and dtype as calls of ufuncs, each of which writes into an array that
+    an earlier one made; the last line returns. Beside the lines, the numbers they name. None where an operation alone
+    would do as well, or `fn` is more than arithmetic."""
+    found = _read(fn, names)
+    if found is None or not any(isinstance(part, _Symbol) and part.parts for part in found.parts):
+        return None
+    steps = _Steps()
+    try:
+        result = steps.name_of(found)
+    except TypeError:
+        return None
+    return [*steps.lines, f"return ({result},)"], steps.numbers
+
+
+class _Steps:
+    """Lines that compute an arithmetic expression, one operation each."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.numbers: dict[str, float] = {}
+        self.made = 0
+
+    def name_of(self, part: Any) -> str:
+        """What an operand is called, after the lines that make it."""
+        if not isinstance(part, _Symbol):
+            name = f"k{len(self.numbers)}"
+            self.numbers[name] = part
+            return name
+        if part.parts:
+            return self._computed(*part.parts)
+        if not part.text.isidentifier():
+            raise TypeError(f"{part.text} is no array that is at hand")
+        return part.text
+
+    def _computed(self, ufunc: str, *operands: Any) -> str:
+        names = [self.name_of(operand) for operand in operands]
+        target = next((n for n in names if n.startswith("t_")), None)  # an array that nobody needs any more
+        if target is not None:
+            self.lines.append(f"{ufunc}({', '.join(names)}, {target})")
+            return target
+        target = f"t_{self.made}"
+        self.made += 1
+        self.lines.append(f"{target} = {ufunc}({', '.join(names)})")
+        return target
 
 
 _STARRED = 0x0C  # the flags of *args and **kwargs
@@ -87,23 +146,20 @@ def ufunc_of(fn: Callable[..., Any], names: Sequence[str], fixed: dict[str, Any]
 
     Branches on parameters are taken as they fall; one on a symbol raises.
     """
-    text = _asked(fn, ("xp", *names), fixed)
-    if text is None:
+    asked = _asked(fn, ("xp", *names), fixed)
+    if asked is None:
         return None
     for mark, name in _UFUNCS.items():
-        if text == f"({f' {mark} '.join(names)})":
+        if asked.text == f"({f' {mark} '.join(names)})":
             return f"xp.{name}"
-    name, _, args = text.partition("(")
+    name, _, args = asked.text.partition("(")
     found = getattr(np, name.removeprefix("xp."), None)
     return name if args == ", ".join(names) + ")" and isinstance(found, np.ufunc) else None
 
 
-_UFUNCS = {"+": "add", "-": "subtract", "*": "multiply", "/": "true_divide"}
-
-
-def _asked(fn: Callable[..., Any], names: Sequence[str], fixed: dict[str, Any]) -> str | None:
+def _asked(fn: Callable[..., Any], names: Sequence[str], fixed: dict[str, Any]) -> _Symbol | None:
     try:
         result = fn(*map(_Symbol, names), **fixed)
     except Exception:
         return None
-    return result.text if isinstance(result, _Symbol) else None
+    return result if isinstance(result, _Symbol) else None

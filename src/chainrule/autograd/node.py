@@ -150,6 +150,10 @@ class Node:
 
     def output_facts(self) -> list[tuple[Any, DType] | None] | None:
         """(shape, dtype) of each output, or None where nobody remembers."""
+        return self.noted_metas()
+
+    def noted_metas(self) -> list[tuple[Any, DType] | None] | None:
+        """The same, where it was noted: several outputs, the gradients of which may be missing."""
         found: list[tuple[Any, DType] | None] | None = self.__dict__.get("metas")
         return found
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.inline import expression
+from chainrule.autograd.inline import expression, in_steps
 from chainrule.autograd.node import SCALARS, Node, tick
 from chainrule.autograd.opnode import OpNode, saved_properties
 from chainrule.autograd.saved import recover, rewrap, stale, verify
 from chainrule.autograd.straight import with_slope
+from chainrule.backends.cpu.constants import F32_NUMBERS, F64_NUMBERS
 from chainrule.core.dtype import widened
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor, fresh
@@ -157,6 +158,8 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         guards = {n: "" if lay.always(n) else f"if {n} is not None: " for n in fetched}
         lines += [f"        {guards[n]}{n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
+    if scalar and not conj:
+        lines += _steps_lines(lay, fetched)
     if conj:
         turn = "conj" if raw else "conj_physical"
         turned = f"[None if p is None else p.{turn}() for p in g]" if _listed(op) else f"g.{turn}()"
@@ -168,6 +171,40 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
             "            break",
         ]
     return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else "", raw))
+
+
+_UFUNCS = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "true_divide", "negative")}
+
+
+def _steps_of(lay: Layout) -> tuple[list[str], dict[str, float]] | None:
+    """The one rule of a node as steps that need a single array between them, if it is arithmetic."""
+    if len(lay.ruled) != 1:
+        return None
+    pull = lay.op.pulls[lay.ruled[0]]
+    return in_steps(pull.fn, ("g", *pull.keeps))
+
+
+def _steps_lines(lay: Layout, fetched: list[str]) -> list[str]:
+    """The rule in steps, for arrays with axes; its numbers are made 0-d arrays of their dtype beforehand."""
+    found = _steps_of(lay)
+    if found is None:
+        return []
+    steps, numbers = found
+    arrays = ["g", *fetched, *(["out"] if lay.outs else [])]
+    lines = [f"    if {' and '.join(f'{n}.__class__ is ndarray' for n in arrays)} and g.ndim:"]
+    if numbers:
+        lines += ["        d = g.dtype", f"        {tuple_text(list(numbers))} = K32 if d is F32 else K64 if d is F64 else K"]
+    return lines + ["        " + step for step in steps]
+
+
+def _numbers_scope(lay: Layout) -> dict[str, Any]:
+    found = _steps_of(lay)
+    numbers = list(found[1].values()) if found is not None else []
+    of_dtype = {f"K{bits}": tuple([table[n] for n in numbers]) for bits, table in _NUMBERS.items()}
+    return {"K": tuple(numbers), **of_dtype, "F32": F32_NUMBERS.dtype, "F64": F64_NUMBERS.dtype, **_UFUNCS}
+
+
+_NUMBERS = {32: F32_NUMBERS, 64: F64_NUMBERS}
 
 
 def _listed(op: Op) -> bool:
@@ -250,12 +287,12 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph, "with_slope": with_slope,
     }  # fmt: skip
-    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()}
+    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()} | _numbers_scope(lay)
     texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]
     compiled(f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
-    body |= {"__slots__": ("outputs",)} if op.outs == "many" else {"outputs": len(op.differentiable)}
+    body |= {"__slots__": ("outline", "outputs")} if op.outs == "many" else {"outputs": len(op.differentiable)}
     held = [n for n in lay.inputs if lay.kind[n] != "N" or not op.node_names]  # PyTorch makes a tensor of a number
     body |= saved_properties(op, lay)
     body["frees"] = lay.outs or bool(held)  # that has no overload, and so no node, of its own
@@ -279,13 +316,13 @@ def whole(node: Any, gs: Any) -> Any:
     """The cotangents of all outputs, zeros where none arrived."""
     if any(isinstance(p, Tensor) for p in gs):  # at the level of a transform
         return whole_graph(node, gs)
-    metas = node.__dict__["metas"]
+    metas = node.noted_metas()
     return tuple(np.zeros(s, d.numpy) if p is None else p for p, (s, d) in zip(gs, metas))
 
 
 def whole_graph(node: Any, gs: Any) -> Any:
     """As `whole`, on tensors."""
-    metas, like = node.__dict__["metas"], next((p for p in gs if p is not None), None)
+    metas, like = node.noted_metas(), next((p for p in gs if p is not None), None)
     if like is None:
         return tuple(fresh(np.zeros(s, d.numpy)) for s, d in metas)
     return tuple(like.new_zeros(s, dtype=d) if p is None else p for p, (s, d) in zip(gs, metas))

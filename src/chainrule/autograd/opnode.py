@@ -6,6 +6,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.autograd.node import Node
 from chainrule.autograd.saved import SavedTensor, opened, recover, verify
@@ -58,6 +60,16 @@ class OpNode(Node):
         if isinstance(entry, SavedTensor) or (entry.__class__ is tuple and entry and isinstance(entry[0], SavedTensor)):
             return entry
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {asked!r}")
+
+    def noted_metas(self) -> list[tuple[Any, DType] | None] | None:
+        """Of the parts that a view cut, on the first question: cut again, of an array without memory."""
+        found = Node.noted_metas(self)
+        outline = getattr(self, "outline", None)
+        if found is None and outline is not None:
+            given, shape, dtype = outline
+            parts = self.op.run(np, (np.broadcast_to(np.zeros((), np.bool_), shape),), given)
+            found = self.__dict__["metas"] = [(p.shape, dtype) for p in parts]
+        return found
 
     def output_facts(self) -> list[tuple[Any, DType] | None] | None:
         """Of several outputs the node keeps note; of one, what it saved may tell."""

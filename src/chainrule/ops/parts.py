@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -288,11 +289,28 @@ def split(xp: Any, input: Array = None, split_size: int = None, dim: int = 0) ->
     if not input.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     at = normalize_dim(dim, input.ndim)
-    length, axes = input.shape[at], AXES[at]
+    length = input.shape[at]
     if split_size <= 0:
         _check_split(split_size, length)
         return [input.view()]
-    return [input[(*axes, slice(i, i + split_size))] for i in range(0, length or 1, split_size)]
+    keys = _keys if length <= _FEW * split_size else _keys.__wrapped__
+    return [input[key] for key in keys(at, length, split_size)]
+
+
+_FEW = 64  # parts: the subscripts of more are not worth their memory
+
+
+@lru_cache(maxsize=256)
+def _keys(at: int, length: int, size: int) -> list[tuple[slice, ...]]:
+    """The subscripts of consecutive parts of an axis: made anew they would cost half of what they are used for."""
+    return [(*AXES[at], slice(i, i + size)) for i in range(0, length or 1, size)]
+
+
+def _rejoined(g: Any, dim: int) -> Any:
+    """What was cut apart, put together again."""
+    if all([part.__class__ is np.ndarray for part in g]):
+        return np.concatenate(g, dim)
+    return call("cat", g, dim=dim)
 
 
 def _check_split(size: int, length: int) -> None:
@@ -302,7 +320,7 @@ def _check_split(size: int, length: int) -> None:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
 
 
-split.vjp(input=lambda g, dim: call("cat", g, dim=dim))
+split.vjp(input=_rejoined)
 
 
 @view(
@@ -330,7 +348,7 @@ def split_with_sizes(xp: Any, input: Array, split_sizes: Shape, dim: int = 0) ->
     return parts
 
 
-split_with_sizes.vjp(input=lambda g, dim: call("cat", g, dim=dim))
+split_with_sizes.vjp(input=_rejoined)
 
 
 @view(linear=True, outs="many", samples=samples(real, [((3, 2),)], dim=[0, -1]))
@@ -475,8 +493,8 @@ def _unsafe_split_with_sizes(xp: Any, input: Array, *, split_sizes: Shape, dim: 
     return split_with_sizes.op.forward(xp, input, split_sizes, dim)
 
 
-_unsafe_split.vjp(input=lambda g, dim: call("cat", g, dim=dim))
-_unsafe_split_with_sizes.vjp(input=lambda g, dim: call("cat", g, dim=dim))
+_unsafe_split.vjp(input=_rejoined)
+_unsafe_split_with_sizes.vjp(input=_rejoined)
 
 
 @composite(quick=True)

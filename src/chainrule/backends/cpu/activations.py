@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.backends.cpu import special
 from chainrule.backends.cpu._array import Array
+from chainrule.backends.cpu.constants import constant
 
 __all__ = ["gelu", "gelu_tanh", "log_softmax", "sigmoid", "softmax", "softplus"]
 
@@ -19,9 +20,9 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), exact at both ends."""
     e = np.negative(x, out=...)
-    np.exp(e, out=e)
-    e += 1
-    return np.reciprocal(e, out=e)
+    np.exp(e, e)
+    np.add(e, constant(1, e), e)
+    return np.reciprocal(e, e)
 
 
 def softplus(x: Array, beta: float, threshold: float) -> Array:
