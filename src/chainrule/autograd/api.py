@@ -180,6 +180,8 @@ def _facts(t: Any) -> tuple[tuple[int, ...], Any] | None:
 
 
 def _check_implicit(t: Any) -> None:
+    if t.__class__ is Tensor and t.raw.__class__ is np.ndarray and t.raw.size == 1 and t.raw.dtype.kind == "f":
+        return
     facts = _facts(t) or t.node._input_metadata
     shape, dtype = facts
     if any(n != 1 for n in shape):
@@ -221,7 +223,7 @@ def _go(
     starts: list[tuple[Any, Any, Any]], create_graph: bool, keep: bool, wanted: Wanted | None, landing: set[Node] | None
 ) -> bool:
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
-    foreign = any((t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts)
+    foreign = any([(t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts])
     state = here()
     # tangents travel with tensors: forward mode over reverse mode
     tensors = create_graph or foreign or state.dual >= 0 or bool(state.stack or state.dispatch or WRAPPERS)
@@ -233,6 +235,9 @@ def _go(
         if state.modes or SUBCLASSES:  # a pass is no user's code: rules go past overriding
             with swapped(grad=create_graph, functions_off=2):
                 run(edges, gs, tensors=True, overriding=state.functions_off, **how)
+            return True
+        if state.grad is create_graph:
+            run(edges, gs, tensors=True, **how)
             return True
         with swapped(grad=create_graph):
             run(edges, gs, tensors=True, **how)
@@ -246,6 +251,8 @@ _NOT_BARE: set[type] = set()  # classes whose instances are no records over arra
 
 
 def _ones(t: Any) -> Any:
+    if t.__class__ is Tensor and t.raw.__class__ is np.ndarray and not LISTENING:
+        return fresh(np.ones(t.raw.shape, t.raw.dtype))
     if isinstance(t, Tensor):
         return call("ones_like", t)
     facts = _facts(t)

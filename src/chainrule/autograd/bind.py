@@ -57,9 +57,9 @@ _COMMON: dict[str, Any] = {
     "THREAD": THREAD, "Store": Store, "Tensor": Tensor, "View": View, "accumulator": accumulator, "as_raw": as_raw,
     "door": door, "failed": failed, "getframe": sys._getframe, "keep": keep, "ndarray": np.ndarray,
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
-    "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Sink": Sink, "Size": Size, "listed": listed, "replain": replain,
+    "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
     "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
-    "N32": F32_NUMBERS, "N64": F64_NUMBERS,
+    "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink,
 }  # fmt: skip
 
 
@@ -188,26 +188,34 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str, bare: bool) -> list[
     args = [f"r_{n}" if n in op.inputs else n for n in op.params]
     cut = op.keyword_from
     args = [*args[:cut], *(f"{n}={a}" for n, a in zip(op.params[cut:], args[cut:]))]
-    results = ", ".join(["r", *_others(op)])
-    compute = f"{results} = forward(xp, {', '.join(args)})"
-    ufunc = _ufunc_of(op) if promotes else None
-    ready = ""
-    if ufunc is not None:
-        ready = "".join(f"r_{n} = {_as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
-    if ufunc is not None:  # the forward is one ufunc while its static parameters keep their defaults
-        usual = "" if bare else " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
-        pair = kinds == "TT" and bool(op.pulls)
-        lines += [f"shape = r_{op.inputs[0]}.shape"] if pair else []
-        direct = _applied(ufunc, [f"r_{n}" for n in op.inputs], pair)
-        compute = f"r = ({direct}) if {usual} else forward(xp, {', '.join(args)})" if usual else f"r = {direct}"
-    elif op.outs is None and (text := _inlined(op)) is not None:
-        compute = f"r = {text}"
+    ready, compute = _compute_text(op, kind, args, bare)
+    lines += ready
     # what fails goes the careful way, which finds the words
-    lines += [f"try: {ready}{compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
+    lines += [f"try: {compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
     lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
     return whole if _numbers(op) else whole + _finish(op)
+
+
+def _compute_text(op: Op, kind: dict[str, str], args: list[str], bare: bool) -> tuple[list[str], str]:
+    """The statement that computes the results, and the lines before it."""
+    results, general = ", ".join(["r", *_others(op)]), f"forward(xp, {', '.join(args)})"
+    ufunc = _ufunc_of(op) if isinstance(op.family, Elementwise) else None
+    if ufunc is None:
+        text = _inlined(op) if op.outs is None else None
+        return [], f"{results} = {text or general}"
+    # the forward is one ufunc while its static parameters keep their defaults
+    usual = "" if bare else " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
+    ready = [f"shape = r_{op.inputs[0]}.shape"] if _asks_shape(op, kind) else []
+    direct = _applied(ufunc, [f"r_{n}" for n in op.inputs], bool(ready))
+    numbers = "".join(f"r_{n} = {_as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
+    return ready, f"{numbers}r = ({direct}) if {usual} else {general}" if usual else f"{numbers}r = {direct}"
+
+
+def _asks_shape(op: Op, kind: dict[str, str]) -> bool:
+    """Is the shape of the first of two tensors asked for anyway, to see whether they are stretched?"""
+    return list(kind.values()) == ["T", "T"] and bool(op.pulls) and _ufunc_of(op) is not None
 
 
 def _as_constant(n: str) -> str:
@@ -283,7 +291,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         body.append(f"outs = {tuple_text(['r', *_others(op)])}")
     body += [f"node.saved = {tuple_text(lay.saved('r_'))}", "node.checks = node.hooks = None", "node.key = tick()"]
     if fits:
-        first = "shape" if kinds == "TT" and _ufunc_of(op) else f"r_{tensors[0]}.shape"
+        first = "shape" if _asks_shape(op, kind) else f"r_{tensors[0]}.shape"
         shapes = " or ".join(f"r_{n}.shape != {first}" for n in tensors[1:])
         fitted = [line.replace(f"C_{kinds}()", f"C_{kinds}_fit()") for line in body if "node.saved" not in line]
         fitted += ["dt = OF_NUMPY[d]", f"node.saved = {tuple_text(Layout(op, kinds, True).saved('r_', 'dt'))}"]

@@ -17,7 +17,7 @@ from chainrule.core.tensor import Tensor
 __all__ = ["as_int", "edge_lines", "is_odd", "is_plain", "list_source", "listed", "replain", "view_source"]
 
 
-# ----------------------------------------------------------------------------------------------- words of generated code
+# ------------------------------------------------------------------------------------------ words of generated code
 
 
 def is_plain(n: str) -> str:

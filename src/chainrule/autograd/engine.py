@@ -140,7 +140,7 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
                 world > TENSORS
                 or node.hooks is not None
                 or g is None
-                or (roles is not None and roles.get(node) != PULL)
+                or (roles is not None and node in roles)
             ):
                 gs, edges = _visit(node, g, world, wanted, roles)
                 if edges is None:  # not on the way to what is wanted
@@ -167,7 +167,7 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
 
 def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any, Any]:
     """Everything that a node may have around its pull: hooks, a cotangent somebody wants, nothing to pull."""
-    role = PULL if roles is None else roles.get(node, SKIP)
+    role = PULL if roles is None else roles.get(node, PULL)
     hooks = node.hooks
     if role is SKIP and (hooks is None or not _is_only_root(node)):
         return (), None

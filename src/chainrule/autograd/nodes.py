@@ -193,7 +193,10 @@ def _steps_lines(lay: Layout, fetched: list[str]) -> list[str]:
     arrays = ["g", *fetched, *(["out"] if lay.outs else [])]
     lines = [f"    if {' and '.join(f'{n}.__class__ is ndarray' for n in arrays)} and g.ndim:"]
     if numbers:
-        lines += ["        d = g.dtype", f"        {tuple_text(list(numbers))} = K32 if d is F32 else K64 if d is F64 else K"]
+        lines += [
+            "        d = g.dtype",
+            f"        {tuple_text(list(numbers))} = K32 if d is F32 else K64 if d is F64 else K",
+        ]
     return lines + ["        " + step for step in steps]
 
 

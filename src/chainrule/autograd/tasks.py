@@ -26,14 +26,20 @@ NESTED = 24
 class Task:
     """One run of the engine."""
 
-    callbacks: list[Callable[[], Any]] | None = None
-    number: int | None = None  # given when somebody asks: later passes have greater ones
-    notes: dict[Any, Any] | None = None  # whatever hooks want to remember until the end of the pass
-    overriding: int | None = None  # `functions_off` outside, where the pass itself goes past all overriding
-    reach: set[Node] | None = None
+    __slots__ = (
+        "__weakref__", "callbacks", "depth", "edges", "keep", "landing", "notes", "number", "overriding", "reach",
+        "roles",
+    )  # fmt: skip
+
+    callbacks: list[Callable[[], Any]] | None
+    number: int | None  # given when somebody asks: later passes have greater ones
+    notes: dict[Any, Any] | None  # whatever hooks want to remember until the end of the pass
+    overriding: int | None  # `functions_off` outside, where the pass itself goes past all overriding
+    reach: set[Node] | None  # what it visits, once somebody asked
 
     def __init__(self, edges: Any, keep: bool, roles: Any, landing: Any, outer: Task | None) -> None:
         self.edges, self.keep, self.roles, self.landing = edges, keep, roles, landing
+        self.callbacks = self.number = self.notes = self.overriding = self.reach = None
         self.depth: int = 0 if outer is None else outer.depth + 1
 
     def note(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -91,9 +97,7 @@ def execution_order() -> list[Node]:
     task = running.task
     if task is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
-    if task.roles is not None:
-        return sorted([node for node, role in task.roles.items() if role is not SKIP], key=_by_key)
-    return sorted(_reachable(task.edges), key=_by_key)
+    return sorted(_visited(task), key=attrgetter("key"))
 
 
 def will_execute(node: Any) -> bool:
@@ -103,16 +107,12 @@ def will_execute(node: Any) -> bool:
         raise RuntimeError("_will_engine_execute_node expects an grad_fn, but got " + type(node).__name__)
     if task is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    if task.roles is None:
-        if task.reach is None:
-            task.reach = _reachable(task.edges)
-        return node in task.reach
-    if task.landing is None and isinstance(node, AccumulateGrad):
+    if task.roles is not None and task.landing is None and isinstance(node, AccumulateGrad):
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running "
             "autograd.grad(). This is currently not supported."
         )
-    return task.roles.get(node, SKIP) is not SKIP
+    return node in _visited(task)
 
 
 SKIP, COLLECT, PULL = 0, 1, 2  # what a pass that wants certain cotangents does at a node; both is 3
@@ -121,36 +121,65 @@ SKIP, COLLECT, PULL = 0, 1, 2  # what a pass that wants certain cotangents does 
 def roles_of(
     wanted: Iterable[tuple[Node, int]], edges: Iterable[Any], landing: Iterable[Node] | None
 ) -> dict[Node, int]:
-    """What to do at each node: collect at those `wanted`, pull where an edge leads to them, and at `landing`."""
+    """What to do at a node; one that is not here is pulled: an edge leads from it to something `wanted`, or `landing`.
+
+    A pass stops at what is older than every target, which can lead to none.
+    """
     roles = dict.fromkeys([node for node, _ in wanted], COLLECT)
-    if not roles:
-        return roles
-    bound = max([node.key for node in roles])  # what is older than every target leads to none
-    for node in sorted(_reachable(edges, bound), key=_by_key, reverse=True):
-        for e in node.edges:
-            if e is not None and (e.node if e.__class__ is Port else e) in roles:
-                roles[node] = roles.get(node, SKIP) | PULL
-                break
-    for node in landing or ():
-        roles[node] = roles.get(node, SKIP) | PULL
-    return roles
-
-
-_by_key = attrgetter("key")
-
-
-def _reachable(edges: Iterable[Any], bound: float = inf) -> set[Node]:
-    """The nodes that edges lead to, up to those of an age."""
-    seen: set[Node] = set()
+    bound = max([node.key for node in roles], default=-inf)
+    found: dict[float, Node] = {}
+    ends: list[Node] = []
     todo = list(edges)
     while todo:
         e = todo.pop()
-        if e is not None:
-            node = e.node if e.__class__ is Port else e
-            if node not in seen and node.key <= bound:
-                seen.add(node)
+        if e is None:
+            continue
+        node = e.node if e.__class__ is Port else e
+        key = node.key
+        if key not in found:
+            found[key] = node
+            if key <= bound and node.edges:
                 todo += node.edges
-    return seen
+            else:
+                ends.append(node)
+    if all([node in roles for node in ends]):  # the usual case: all parameters are wanted
+        for node in roles:
+            if node.edges:
+                roles[node] = COLLECT | PULL
+    else:
+        _skip_the_rest(roles, found)
+    for node in landing or ():
+        roles[node] |= PULL
+    return roles
+
+
+def _skip_the_rest(roles: dict[Node, int], found: dict[float, Node]) -> None:
+    """Mark the nodes that lead to no target, the oldest first, and the targets that lead to another."""
+    live = set(roles)
+    for key in sorted(found, reverse=True):
+        node = found[key]
+        if any([e is not None and (e.node if e.__class__ is Port else e) in live for e in node.edges]):
+            live.add(node)
+            if node in roles:
+                roles[node] = COLLECT | PULL
+        else:
+            roles.setdefault(node, SKIP)
+
+
+def _visited(task: Task) -> set[Node]:
+    """The nodes that cotangents get to, but for those that are left out."""
+    if task.reach is None:
+        roles = task.roles or {}
+        reach: set[Node] = set()
+        todo = list(task.edges)
+        while todo:
+            e = todo.pop()
+            node = None if e is None else node_of(e)
+            if node is not None and node not in reach and roles.get(node, PULL) is not SKIP:
+                reach.add(node)
+                todo += node.edges if roles.get(node, PULL) & PULL else ()
+        task.reach = reach
+    return task.reach
 
 
 def leaves_first(edges: Iterable[Any]) -> list[tuple[AccumulateGrad, Any]]:

@@ -101,8 +101,6 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     if have == shape:
         return g
     lead = len(have) - len(shape)
-    if lead == 1 and len(have) == 2 and have[1] == shape[0] and g.__class__ is np.ndarray and g.dtype.kind == "f":
-        return column_sums(g)
     axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1])
     if isinstance(g, Tensor):
         g = call("sum", g, dim=axes) if axes else g
@@ -111,17 +109,23 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 _ones: dict[tuple[int, np.dtype[Any]], Any] = {}
+MANY = 4096  # terms: more are not for BLAS, which adds in a few running sums; NumPy adds pairs of pairs
+
+
+def ones_of(n: int, dtype: np.dtype[Any]) -> Any:
+    """A vector of ones, of at most MANY."""
+    ones = _ones.get((n, dtype))
+    if ones is None:
+        ones = _ones[n, dtype] = np.ones(n, dtype)
+    return ones
 
 
 def column_sums(g: Any) -> Any:
     """Sums down the columns of a matrix: BLAS needs a third of the time of NumPy's reduction."""
-    n = len(g)
-    if n > 4096 or g.dtype.itemsize < 4:
-        return np.add.reduce(g, 0, np.float32).astype(g.dtype) if g.dtype.itemsize < 4 else np.add.reduce(g, 0)
-    ones = _ones.get((n, g.dtype))
-    if ones is None:
-        ones = _ones[n, g.dtype] = np.ones(n, g.dtype)
-    return ones.dot(g)
+    n, dtype = len(g), g.dtype
+    if n > MANY or dtype.itemsize < 4:
+        return np.add.reduce(g, 0, np.float32).astype(dtype) if dtype.itemsize < 4 else np.add.reduce(g, 0)
+    return ones_of(n, dtype).dot(g)
 
 
 # Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
@@ -190,8 +194,12 @@ class Elementwise(Family):
         return dtypes.narrowed(op.run(xp, wide, params), narrow)
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
-        if g.__class__ is np.ndarray and g.shape == shape and g.dtype is dtype.numpy:
-            return g
+        if g.__class__ is np.ndarray and g.dtype is dtype.numpy:
+            have = g.shape
+            if have == shape:
+                return g
+            if len(have) == 2 and have[1:] == shape and g.dtype.kind == "f":
+                return column_sums(g)
         return cast(sum_to(g, shape), dtype)
 
     def vmap(

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.backends.cpu import masks
+from chainrule.backends.cpu.constants import zero
 from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bool_, finfo, float64, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, elementwise, general, scan
@@ -48,10 +50,16 @@ def _check_relu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @elementwise(samples=samples(nonzero, one), check=_check_relu, spelled="fmiF", straight=True)
 def relu(xp: Any, input: Array) -> Array:
     """Zero where negative."""
-    return xp.maximum(input, 0)
+    return xp.activations.relu(input)
 
 
-relu.vjp(input=lambda g, out: kept(g, out != 0))  # NaN passes
+def _pull_relu(g: Any, out: Any) -> Any:
+    if g.__class__ is out.__class__ is np.ndarray:
+        return masks.keep(g, out != zero(out))  # NaN passes
+    return kept(g, out != 0)
+
+
+relu.vjp(input=_pull_relu)
 
 
 @elementwise(samples=samples(real, one), promote="float", spelled="fmiF")

@@ -113,7 +113,7 @@ def unfolded(g: Any, shape: tuple[int, ...], dim: Any) -> Any:
     if dim is None and g.__class__ in SCALARS:
         return np.ndarray(shape, g.dtype, g, 0, _STILL[len(shape)])
     if isinstance(g, Tensor):
-        return call("expand", restored(g, shape, dim) if g.ndim else g, size=tuple(shape))
+        return call("expand", restored(g, shape, dim) if g.ndim else g, tuple(shape))
     if not np.ndim(g):
         return np.broadcast_to(g, shape)
     return np.broadcast_to(np.reshape(g, kept(shape, dim)), shape)

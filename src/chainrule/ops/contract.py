@@ -51,7 +51,7 @@ def product(a: Any, b: Any) -> Any:
         return matmul(a, b)
     if a.dtype in NARROW:
         return np.asarray(np.matmul(widened(a), widened(b))).astype(a.dtype)
-    return np.matmul(a, b)
+    return a.dot(b) if a.ndim == 2 == b.ndim else np.matmul(a, b)  # of matrices `dot` needs half a microsecond less
 
 
 def conj(x: Any) -> Any:
@@ -132,20 +132,6 @@ def mm(xp: Any, input: Array, mat2: Array) -> Array:
         raise
 
 
-def mm_left(g: Any, other: Any) -> Any:
-    """g @ other.T."""
-    if g.__class__ is other.__class__ is np.ndarray and g.dtype not in NARROW:
-        return g.dot(other.T)
-    return mm_turned(g, other, False, True) if isinstance(g, Tensor) else product(g, other.T)
-
-
-def mm_right(g: Any, other: Any) -> Any:
-    """other.T @ g."""
-    if g.__class__ is other.__class__ is np.ndarray and g.dtype not in NARROW:
-        return other.T.dot(g)
-    return mm_turned(other, g, True, False) if isinstance(g, Tensor) else product(other.T, g)
-
-
 def _turned(x: Any, turn: bool) -> Any:
     return (x.T if isinstance(x, np.ndarray) else call("transpose", x, -2, -1)) if turn else x
 
@@ -161,20 +147,40 @@ def _turned_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 )  # fmt: skip
 def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Array:
     """Product of two matrices, each of which may be turned first: what `mm`'s gradients are made of, without views."""
-    return product(_turned(input, left), _turned(mat2, right))
+    return product(input.T if left else input, mat2.T if right else mat2)
+
+
+_mm_turned = mm_turned.public
+
+
+def _turned_product(a: Any, b: Any, left: bool, right: bool) -> Any:
+    """`mm_turned` for rules: of arrays without a detour."""
+    if a.__class__ is b.__class__ is np.ndarray and a.dtype not in NARROW:
+        return (a.T if left else a).dot(b.T if right else b)
+    return _mm_turned(a, b, left, right) if a.__class__ is Tensor else mm_turned(a, b, left, right)
 
 
 mm_turned.vjp(
     input=lambda g, mat2, left, right: (
-        mm_turned(mat2, g, right, True) if left else mm_turned(g, mat2, False, not right)
+        _turned_product(mat2, g, right, True) if left else _turned_product(g, mat2, False, not right)
     ),
     mat2=lambda g, input, left, right: (
-        mm_turned(g, input, True, left) if right else mm_turned(input, g, not left, False)
+        _turned_product(g, input, True, left) if right else _turned_product(input, g, not left, False)
     ),
 )
 
 
-mm.vjp(input=lambda g, mat2: mm_left(g, mat2), mat2=lambda g, input: mm_right(g, input))
+def mm_left(g: Any, mat2: Any) -> Any:
+    """g @ mat2.T."""
+    return _turned_product(g, mat2, False, True)
+
+
+def mm_right(g: Any, input: Any) -> Any:
+    """input.T @ g."""
+    return _turned_product(input, g, True, False)
+
+
+mm.vjp(input=mm_left, mat2=mm_right)
 
 
 def check_batches(a: Any, b: Any, added: bool = False) -> None:

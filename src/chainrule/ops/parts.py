@@ -293,7 +293,7 @@ def split(xp: Any, input: Array = None, split_size: int = None, dim: int = 0) ->
     if split_size <= 0:
         _check_split(split_size, length)
         return [input.view()]
-    keys = _keys if length <= _FEW * split_size else _keys.__wrapped__
+    keys = _cuts if length <= _FEW * split_size else _cuts.__wrapped__
     return [input[key] for key in keys(at, length, split_size)]
 
 
@@ -301,7 +301,7 @@ _FEW = 64  # parts: the subscripts of more are not worth their memory
 
 
 @lru_cache(maxsize=256)
-def _keys(at: int, length: int, size: int) -> list[tuple[slice, ...]]:
+def _cuts(at: int, length: int, size: int) -> list[tuple[slice, ...]]:
     """The subscripts of consecutive parts of an axis: made anew they would cost half of what they are used for."""
     return [(*AXES[at], slice(i, i + size)) for i in range(0, length or 1, size)]
 

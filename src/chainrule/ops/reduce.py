@@ -15,7 +15,7 @@ import numpy as np
 from chainrule.config import settings
 from chainrule.core.dtype import FLOAT, NARROW, OF_NUMPY, narrowed, result_type, wide, widened
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.family import as_column, call, common_dtype, dtype_of, reduction, sum_to
+from chainrule.core.family import MANY, as_column, call, common_dtype, dtype_of, ones_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import apart, integers, nonzero, real, samples
@@ -74,7 +74,7 @@ def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype:
     """Sum over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS:
         if dim is None and keepdim is False:
-            return _add(input, axis=None, out=...)
+            return sum_of_all(input)
         if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
             out = _add(input, dim, None, None, keepdim)
             return out if input.ndim < 3 else packed(out)
@@ -82,6 +82,12 @@ def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype:
 
 
 sum.vjp(input=lambda g, input_shape, dim: unfolded(as_scalar(g), input_shape, dim))
+
+
+def sum_of_all(x: Array) -> Any:
+    """The sum of all elements of an array of floats, as a scalar; of few through BLAS, in half the time."""
+    n = x.size
+    return ones_of(n, x.dtype).dot(x.reshape(n)) if n <= MANY and x.flags.c_contiguous else _add(x, axis=None)
 
 
 def as_scalar(g: Any) -> Any:
@@ -110,7 +116,7 @@ def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype
     """Mean over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS and input.size:
         if dim is None and keepdim is False:
-            return _add(input, axis=None) / input.size
+            return sum_of_all(input) / input.size
         if dim.__class__ is int and -input.ndim <= dim < input.ndim and keepdim.__class__ is bool:
             out = _add(input, dim, None, None, keepdim) / input.shape[dim]
             return out if input.ndim < 3 else packed(out)

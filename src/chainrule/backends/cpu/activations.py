@@ -9,12 +9,18 @@ import numpy as np
 
 from chainrule.backends.cpu import special
 from chainrule.backends.cpu._array import Array
-from chainrule.backends.cpu.constants import constant
+from chainrule.backends.cpu.constants import constant, zeros_beside
 
-__all__ = ["gelu", "gelu_tanh", "log_softmax", "sigmoid", "softmax", "softplus"]
+__all__ = ["gelu", "gelu_tanh", "log_softmax", "relu", "sigmoid", "softmax", "softplus"]
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def relu(x: Array) -> Array:
+    """Zero where negative."""
+    out: Array = np.maximum(x, zeros_beside(x), out=...)
+    return out
 
 
 def sigmoid(x: Array) -> Array:
