@@ -61,11 +61,6 @@ def _looped(t: Any, f: Any) -> Any:
         f._set_vmap_fallback_enabled(True)
 
 
-@pytest.mark.parametrize("story", [_inside, _by_hand, _reshaped, _looped])
-def test_the_interpreters_say_the_same(story: Callable[[Any, Any], Any]) -> None:
-    assert story(chainrule, chainrule._C._functorch) == story(torch, torch._C._functorch)
-
-
 def test_an_op_without_a_batch_rule_is_announced_or_refused() -> None:
     loops = chainrule._C._functorch
     x = chainrule.ones(2, 3, 4)
@@ -79,6 +74,75 @@ def test_an_op_without_a_batch_rule_is_announced_or_refused() -> None:
     finally:
         loops._set_vmap_fallback_enabled(True)
         chainrule._C._debug_only_display_vmap_fallback_warnings(False)
+
+
+def _cubed(t: Any) -> Any:
+    """An operator with rules of its own: for examples, for gradients, for a mode, and to compute."""
+    f, keys = t._C._functorch, t._C.DispatchKey
+
+    class Cubed(importlib.import_module(f"{t.__name__}._ops").HigherOrderOperator):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__("cubed")
+
+        def __call__(self, *args: Any) -> Any:
+            return super().__call__(*args)
+
+    op, single = Cubed(), importlib.import_module(f"{t.__name__}._functorch.utils")
+
+    @op.py_impl(f.TransformType.Vmap)
+    def examples(interpreter: Any, fn: Any, x: Any) -> Any:
+        value, axis = f.get_unwrapped(x), f.maybe_get_bdim(x)
+        with interpreter.lower():
+            found = op(fn, value.movedim(axis, 0))
+        return f._add_batch_dim(found, 0, interpreter.level())
+
+    @op.py_impl(f.TransformType.Grad)
+    def gradients(interpreter: Any, fn: Any, x: Any) -> Any:
+        level = interpreter.level()
+
+        class Cube(t.autograd.function._SingleLevelFunction):  # type: ignore[name-defined,misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                below = f._unwrap_for_grad(x, level)
+                with t.enable_grad(), interpreter.lower():
+                    found = op(fn, below)
+                return f._wrap_for_grad(found, level)
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * 3 * ctx.saved_tensors[0] ** 2
+
+        with single.enable_single_level_autograd_function():
+            return Cube.apply(x)
+
+    @op.py_impl(keys.AutogradCPU)
+    def computed(fn: Any, x: Any) -> Any:
+        return fn(x) ** 3
+
+    return op
+
+
+def _operators(t: Any, f: Any) -> Any:
+    op = _cubed(t)
+    x = t.tensor([1.0, 2.0, 3.0])
+    plain = lambda y: y  # noqa: E731
+    once = t.func.grad(lambda y: op(plain, y).sum())
+    values = [op(plain, x), t.vmap(lambda y: op(plain, y))(x), once(x), t.vmap(t.func.grad(lambda y: op(plain, y)))(x)]
+    values += [t.func.grad(lambda y: once(y).sum())(x), t.vmap(lambda y: op(plain, y), 1)(x.expand(2, 3))]
+    with t.no_grad():
+        values.append(once(x.clone().requires_grad_()))
+    refused = []
+    for call in (lambda: t.func.jvp(lambda y: op(plain, y), (x,), (x,)), op.py_impl(keys_of(t))(lambda: None), None):
+        try:
+            refused.append(call() if call else importlib.import_module(f"{t.__name__}._ops").HigherOrderOperator("op"))
+        except Exception as error:
+            refused.append(type(error).__name__)
+    return [v.tolist() for v in values], refused, op.name(), str(op), op.namespace
+
+
+def keys_of(t: Any) -> Any:
+    return t._C.DispatchKey.CompositeExplicitAutograd
 
 
 class _Plain:
@@ -200,3 +264,8 @@ def test_argnums(argnums: Any) -> None:
             return str(error)
 
     assert sliced(chainrule) == sliced(torch)
+
+
+@pytest.mark.parametrize("story", [_inside, _by_hand, _reshaped, _looped, _operators])
+def test_the_interpreters_say_the_same(story: Callable[[Any, Any], Any]) -> None:
+    assert story(chainrule, chainrule._C._functorch) == story(torch, torch._C._functorch)

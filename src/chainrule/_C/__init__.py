@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 import weakref
+from enum import Enum
 from typing import Any
 
 from chainrule.autograd import engine as _engine
@@ -112,6 +113,20 @@ def _current_autograd_node() -> Node | None:
         frame = frame.f_back  # type: ignore[assignment]
     node: Node | None = None if frame is None else frame.f_locals["node"]
     return node
+
+
+class DispatchKey(Enum):
+    """For whom a rule of an operator is registered: for gradients on a device, for a device, or for anyone."""
+
+    AutogradCPU = "AutogradCPU"
+    AutogradCUDA = "AutogradCUDA"
+    AutogradMeta = "AutogradMeta"
+    Autograd = "Autograd"
+    CPU = "CPU"
+    CUDA = "CUDA"
+    Meta = "Meta"
+    CompositeExplicitAutograd = "CompositeExplicitAutograd"
+    CompositeImplicitAutograd = "CompositeImplicitAutograd"
 
 
 class _WeakTensorRef:

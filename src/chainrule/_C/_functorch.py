@@ -35,8 +35,8 @@ class TransformType(Enum):
 class CInterpreter:
     """An interpreter of the stack, as rules of higher-order operators are told of it."""
 
-    def __init__(self, layer: Any) -> None:
-        self._layer = layer
+    def __init__(self, layer: Any, level: int) -> None:
+        self._layer, self._level = layer, level
 
     def key(self) -> TransformType:
         """Which transform it belongs to."""
@@ -47,7 +47,7 @@ class CInterpreter:
 
     def level(self) -> int:
         """Its place in the stack, counted from 1."""
-        return here().stack.index(self._layer) + 1
+        return self._level
 
     def lower(self) -> AbstractContextManager[None]:
         """A block that runs on the level below."""
@@ -67,13 +67,13 @@ class CInterpreter:
 
 def get_interpreter_stack() -> list[CInterpreter] | None:
     """All interpreters, the innermost last; None where there is none."""
-    return [CInterpreter(layer) for layer in here().stack] or None
+    return [CInterpreter(layer, at) for at, layer in enumerate(here().stack, 1)] or None
 
 
 def peek_interpreter_stack() -> CInterpreter | None:
     """The innermost interpreter."""
     stack = here().stack
-    return CInterpreter(stack[-1]) if stack else None
+    return CInterpreter(stack[-1], len(stack)) if stack else None
 
 
 def get_dynamic_layer_stack_depth() -> int:

@@ -817,4 +817,17 @@ class NestedIOFunction(Function):
     """PyTorch's Function over nested inputs, whose methods are not static: like there, calling it raises."""
 
 
-Function._separate = InplaceFunction._separate = NestedIOFunction._separate = False
+class _SingleLevelFunction(Function):
+    """A Function that belongs to the innermost transform alone: its `forward` goes on to the levels below itself. Rules
+    of higher-order operators are made of it."""
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the function and record it at the innermost level."""
+        state = here()
+        level = state.stack[-1] if state.stack else None
+        given = args if level is None else tuple([level.lift(a) for a in args])
+        return applied(cls, given, kwargs, state, level)
+
+
+Function._separate = InplaceFunction._separate = NestedIOFunction._separate = _SingleLevelFunction._separate = False
