@@ -190,3 +190,44 @@ def _run(t: Any, name: str, transform: str, x: Any, w: Any) -> Any:
         return FUNCTIONS[name](t, x, w)
 
     return _transforms(t)[transform](f)(t.tensor(x), t.tensor(w))
+
+
+CHANGES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "fill_": lambda t, z, x: z.fill_(2),
+    "fill_ by an example": lambda t, z, x: z.fill_(x[0]),
+    "fill_ of a view": lambda t, z, x: z.diagonal(0).fill_(1),
+    "masked_fill_": lambda t, z, x: z.masked_fill_(x > 1, 7),
+    "masked_fill_ by an example": lambda t, z, x: z.masked_fill_(t.tensor([True, False, True]), x[1]),
+    "masked_fill_ of a view": lambda t, z, x: z[1].masked_fill_(x > 1, 7),
+    "zero_": lambda t, z, x: z.add_(x)[0].zero_(),
+    "copy_": lambda t, z, x: z[:, 2].copy_(x),
+    "an assignment": lambda t, z, x: z.__setitem__((0, 0), x[2]),
+    "fill_diagonal_": lambda t, z, x: z.fill_diagonal_(3),
+    "arithmetic": lambda t, z, x: z.t()[1].add_(x).mul_(2),
+    "clamp_": lambda t, z, x: z.add_(x).clamp_(1, 3),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_changed_inside_vmap_is_changed(name: str) -> None:
+    def changed(t: Any) -> list[Any]:
+        def f(x: Any) -> Any:
+            z = x.new_zeros(3, 3)
+            CHANGES[name](t, z, x)
+            return z
+
+        return t.vmap(f)(t.arange(6.0).reshape(2, 3)).tolist()
+
+    assert changed(chainrule) == changed(torch)
+
+
+def test_forward_mode_inside_vmap() -> None:
+    """PyTorch refuses the forward mode of autograd.functional inside vmap."""
+
+    def jacobian(x: Any) -> Any:
+        return chainrule.autograd.functional.jacobian(
+            lambda y: y.sin().sum(), x, strategy="forward-mode", vectorize=True
+        )
+
+    x = chainrule.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(chainrule.vmap(jacobian)(x).numpy(), x.cos().numpy(), rtol=1e-6)

@@ -306,9 +306,8 @@ class Vmap(_Entered):
                 "arithmetic. If said operator is being called inside the PyTorch framework, please "
                 "file a bug report instead."
             )
-        if op.family.diagonal:
-            rule = op.batch or (lambda v, b, s, p: op.family.vmap(op, v, b, s, p))
-            rule(values, batched, self.size, params)
+        if op.family.diagonal and op.batch is None:
+            op.family.vmap(op, values, batched, self.size, params)
         else:
             values[0].copy_(self.batch(op.base, values, batched, params))
         return inputs[0]
