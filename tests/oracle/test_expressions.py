@@ -89,6 +89,24 @@ torch.cuda.get_rng_state_all() | torch.cuda.get_arch_list() | torch.cuda.memory_
 torch.cuda.nothing_of_that_name
 """
 
+NAMED = """
+torch.cumsum(x, axis=1) | x.cumprod(axis=0) | torch.cumsum(x) | torch.cumsum(x, 1, axis=1) | x.softmax(axis=1)
+torch.log_softmax(x, axis=1) | x.cummax(axis=1) | torch.logcumsumexp(x, axis=0) | x.unsqueeze(axis=1) | x.unsqueeze()
+torch.index_select(x, axis=0, index=torch.tensor([1])) | torch.index_select(x) | x.gather(axis=1, index=x.long() % 2)
+x.select(axis=0, index=1) | x.logsumexp(axis=1) | x.logsumexp() | torch.gather(x, 0) | torch.tensor(2.0).cumsum()
+torch.isclose(x, x, torch.tensor(1.5), torch.tensor(1))
+torch.isclose(x, x, 0.1, torch.tensor(1.0, requires_grad=True))
+torch.index_select(x, 1, torch.tensor([5])) | torch.index_select(x, 0, torch.tensor([5])) | torch.cummax(v[0], 100)
+torch.index_select(v[0], 0, torch.tensor([0, 0])) | torch.ops.aten._local_scalar_dense(e) | torch.as_tensor()
+torch.zeros(2, out=o, requires_grad=True) | torch.eye(2, out=o, requires_grad=True)
+torch.ones(2, out=e.int(), requires_grad=True) | (v > 1)[1:].masked_fill_((v > 1)[:-1], False) | torch.cuda.Stream()
+(m := v > 1, m[1:].masked_fill_(m[:-1], False)) | torch.cuda.FloatTensor() | torch.cuda.FloatTensor | torch.cuda.Event()
+torch.set_default_tensor_type(torch.cuda.FloatTensor) | torch.cuda.ByteStorage.from_buffer() | torch.FloatTensor.is_xpu
+torch.grid_sampler(x[None, None], o.view(1, 2, 3, 2), 0, 0, False) | torch.grid_sampler_3d(x, o, 0, 0, False)
+torch.grid_sampler_2d(x[None, None], o.view(1, 2, 3, 2), 2, 1, True)
+torch._tensor_str.get_summarized_data(torch.arange(40).view(2, 20)) | v.expand(2, 4).masked_fill_(v > 1, 0)
+"""
+
 
 AT_THE_EDGE = """
 torch.conj_physical(x) is x | torch.conj_physical(x * 1j) | torch.heaviside(x / 0 - x / 0, x)
@@ -128,6 +146,7 @@ TEXTS = [
     CALLED_BY_PARTS,
     WITHOUT_CUDA,
     AT_THE_EDGE,
+    NAMED,
 ]
 PROGRAMS = lines("\n".join(TEXTS))
 

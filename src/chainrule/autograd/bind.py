@@ -12,6 +12,7 @@ an op gets two pieces of generated source, specialised to its signature and rule
 from __future__ import annotations
 
 import sys
+from inspect import CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any
 
@@ -30,6 +31,7 @@ from chainrule.backends import cpu
 from chainrule.backends.cpu.constants import F32_NUMBERS, F64_NUMBERS
 from chainrule.backends.sparse import Unsupported
 from chainrule.core.ambient import LISTENING, QUIET, THREAD
+from chainrule.core.blame import ABSENT
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import Elementwise, set_binder
 from chainrule.core.op import REQUIRED, Op
@@ -391,8 +393,18 @@ def _settle(op: Op, public: Any) -> None:
     made = scope[op.name]
     if names[op.name] is not None:
         scope[op.name] = names[op.name]
-    public.__defaults__, public.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+    public.__defaults__, public.__kwdefaults__ = _with_absent(op, made), made.__kwdefaults__
     public.__code__ = made.__code__
+
+
+def _with_absent(op: Op, made: Any) -> Any:
+    """The defaults: what is required may be absent from `dim` on, for that one may be given as `axis`."""
+    defaults = made.__defaults__ or ()
+    names = made.__code__.co_varnames[: made.__code__.co_argcount]
+    required = names[: len(names) - len(defaults)]
+    if "dim" not in required[1:] or not made.__code__.co_flags & CO_VARKEYWORDS:
+        return made.__defaults__
+    return (ABSENT,) * (len(required) - required.index("dim")) + defaults
 
 
 def operator(op: Op) -> Any:

@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 from chainrule.autograd.nodes import NEW_STORE, Layout, tuple_text
+from chainrule.core.blame import ABSENT, without
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor
 
@@ -109,6 +110,9 @@ def as_int(title: str, name: str, position: int, value: Any) -> int:
             return int(operator.index(value))
         except TypeError:
             pass
+    left_out = without(title, [name] if value is ABSENT else [])
+    if left_out is not None:
+        raise left_out
     raise TypeError(f"{title}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
 
 

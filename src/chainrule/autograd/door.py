@@ -20,7 +20,7 @@ from chainrule.backends.cpu import memory
 from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here
-from chainrule.core.blame import Param, blame, kind_of, params_of
+from chainrule.core.blame import ABSENT, Param, blame, kind_of, params_of, without
 from chainrule.core.dtype import c_name, can_cast
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, dtype_of
@@ -31,7 +31,7 @@ from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, PLAIN, WRAPPERS, Tensor, fresh
 
 __all__ = [
-    "ANSWERERS", "NUMBERS", "Inplace", "apply", "door", "failed", "operator_door",
+    "ANSWERERS", "NUMBERS", "Inplace", "apply", "check_partial_overlap", "door", "failed", "operator_door",
     "set_answerer", "with_aliases",
     "with_early",
 ]  # fmt: skip
@@ -71,7 +71,12 @@ def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[st
             if fault is not None:
                 raise fault
     for name, value in params.items():
-        if value.__class__ in PLAIN and name in declared and declared[name].takes(value):
+        if value.__class__ in PLAIN and name in declared:
+            if not declared[name].takes(value):
+                fault = fault_of(op, inputs, params)
+                if fault is not None:
+                    raise fault
+                continue
             params = {**params, name: value.item()}
     return params
 
@@ -88,6 +93,9 @@ def fault_of(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> TypeEr
     """The error for the first argument of a wrong type; None if all are right."""
     base = getattr(op, "base", op)
     given = params if op.variadic else {**dict(zip(op.inputs, inputs)), **params}
+    left_out = without(op.name, [n for n in op.params if given.get(n) is ABSENT])
+    if left_out is not None:
+        return left_out
     written = {n: given[n] for n in op.params if n in given and given[n] is not base.defaults.get(n, given)}
     return blame(op.name, params_of(base.forward, 0 if op.variadic else 1), written)
 
@@ -194,7 +202,7 @@ def with_aliases(op: Op, given: dict[str, Any], aliased: dict[str, Any]) -> Any:
     """NumPy's names for PyTorch's parameters: `axis` for `dim`, `keepdims` for `keepdim`."""
     for name, value in aliased.items():
         known = _ALIASES.get(name)
-        if known not in given:
+        if known not in given or given[known] is not op.defaults.get(known, ABSENT):
             raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
         given[known] = value
     return op.fn.public(**given)

@@ -18,7 +18,10 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 
-__all__ = ["Param", "blame", "blame_call", "check_flags", "faulty", "flags_of", "kind_of", "missing", "params_of"]
+__all__ = [
+    "ABSENT", "Param", "blame", "blame_call", "check_flags", "faulty", "flags_of", "kind_of", "missing", "params_of",
+    "without",
+]  # fmt: skip
 
 
 def _is_tensor(x: Any) -> bool:
@@ -32,12 +35,17 @@ def _is_int(x: Any) -> bool:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float, complex, np.number, np.bool_)) or (isinstance(x, Tensor) and x.ndim == 0)
+    return isinstance(x, (int, float, complex, np.number, np.bool_)) or (isinstance(x, Tensor) and _stands(x))
+
+
+def _stands(t: Tensor) -> bool:
+    """May a tensor stand for a number? Not if its gradient would be lost."""
+    return t.ndim == 0 and t.edge is None
 
 
 def _is_float(x: Any) -> bool:
     if isinstance(x, Tensor):
-        return x.ndim == 0 and not x.dtype.is_complex
+        return _stands(x) and not x.dtype.is_complex
     return isinstance(x, (int, float, np.floating, np.integer)) or hasattr(type(x), "__index__")
 
 
@@ -221,9 +229,27 @@ def missing(title: str, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     except TypeError:
         return None
     required = [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
-    absent = [f'"{name}"' for name in required if name not in given]
-    if not absent or title in _OVERLOADED:
+    absent = [name for name in required if name not in given]
+    return None if title in _OVERLOADED else without(title, absent)
+
+
+class _Absent:
+    """What a required argument is that may come under another name, and has not come."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+ABSENT = _Absent()
+
+
+def without(title: str, names: list[str]) -> TypeError | None:
+    """The error for a call without these arguments; None if there are none."""
+    if not names:
         return None
+    absent = [f'"{name}"' for name in names]
     plural = "s" if len(absent) == 1 else ""
     return TypeError(f"{title}() missing {len(absent)} required positional argument{plural}: {', '.join(absent)}")
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from chainrule.autograd.door import check_partial_overlap
 from chainrule.backends.cpu import memory
 from chainrule.core.dtype import COMPLEX, OF_NUMPY, bool_, c_name, finfo, uint8, widened
 from chainrule.core.dtype import dtype as DType
@@ -199,6 +200,7 @@ def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
             f"The expanded size of the tensor {list(mask.shape)} must match the existing size {list(input.shape)}"
         )
     filling = value.raw if isinstance(value, Tensor) else cast_number(value, input.dtype)
+    check_partial_overlap(input.raw, inputs[1:])
     if memory.has_overlap(input.raw):
         warn_of_expanded("masked_fill_", "mask] = scalar")
     xp.copyto(input.raw, filling.astype(input.raw.dtype), where=mask.raw)
@@ -487,9 +489,6 @@ def _check_close(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def _check_tolerance(rtol: Any, atol: Any, equal_nan: bool = False) -> None:
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if isinstance(value, Tensor) and value.requires_grad:
-            place = 3 if name == "rtol" else 4
-            raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 

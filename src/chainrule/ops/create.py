@@ -60,6 +60,12 @@ def creation(spelled: str = "f", name: str | None = None) -> Callable[[Callable[
     return decorate
 
 
+def _want_gradient(out: Tensor) -> None:
+    if not (out.dtype.is_floating_point or out.dtype.is_complex):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    out.requires_grad_()
+
+
 def _asking(fn: Callable[..., Any], title: str) -> Any:
     """`fn`, after modes and the first argument's class were asked whether they answer; they are told of `func[0]`."""
     fn.__qualname__ = title
@@ -79,12 +85,15 @@ def _asking(fn: Callable[..., Any], title: str) -> Any:
         if flags and kwargs:
             check_flags(title, fn, flags, args, kwargs)
         try:
-            return fn(*args, **kwargs)
+            result = fn(*args, **kwargs)
         except Exception:
             found = blame_call(title, fn, args, kwargs) or missing(title, fn, args, kwargs)
             if found is None:
                 raise
             raise found from None
+        if kwargs and kwargs.get("out") is not None and kwargs.get("requires_grad") is True:
+            _want_gradient(result)
+        return result
 
     func: list[Any] = [public]
     public.__name__ = public.__qualname__ = title
