@@ -347,12 +347,17 @@ class Equation:
 
 
 class Trace:
-    """Writes down every op that passes; the answers come from below. `replay` runs the record on other inputs."""
+    """Writes down every op that passes; the answers come from below. `replay` runs the record on other inputs.
+
+    What the record did not make and changes in place is copied before it does: every replay begins with such a copy.
+    """
 
     kind = "trace"
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
+        self._sources: dict[int, Tensor | None] = {}  # what the record made -> for a view, what it looks at
+        self._copies: dict[int, Tensor] = {}  # what it did not make and changes -> as it was before
         self._below = here().stack
         self.alive = True
 
@@ -366,10 +371,24 @@ class Trace:
     def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Answer one op call and write it down."""
         with under(here().but(stack=self._below)):
+            if op.__class__ is Inplace:
+                self._spare(inputs[0])
             result = apply(op, inputs, params)
         outs = (result,) if isinstance(result, Tensor) else tuple(result)
         self.equations.append(Equation(op, inputs, params, outs))
+        looks = op.family.is_view or op.family.shares
+        for t in outs:
+            self._sources.setdefault(id(t), inputs[0] if looks else None)
         return result
+
+    def _spare(self, target: Tensor) -> None:
+        """The target is about to be changed: keep what it looks at as it is, unless the record made that."""
+        held: Tensor | None = target
+        while held is not None and id(held) in self._sources:
+            target, held = held, self._sources[id(held)]
+        if held is not None and id(held) not in self._copies:
+            with under(here().but(grad=False)):
+                self._copies[id(held)] = held.clone()
 
     def born(self, t: Tensor) -> Tensor:
         """A tensor made inside the function: a constant of the record."""
@@ -384,7 +403,8 @@ class Trace:
         self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]
     ) -> tuple[Any, ...]:
         """The recorded program on `values` in place of `inputs`; the values of `outs`."""
-        known: dict[int, Any] = {id(t): v for t, v in zip(inputs, values)}
+        known: dict[int, Any] = {at: t.clone() for at, t in self._copies.items()}
+        known |= {id(t): v for t, v in zip(inputs, values)}
         for eq in self.equations:
             args = tuple(known.get(id(t), t) for t in eq.inputs)
             result = apply(eq.op, args, eq.params)
