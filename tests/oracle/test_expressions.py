@@ -80,6 +80,17 @@ torch.ops.aten.unfold_backward(x, [6], 0, 3, 0) | torch.ops.aten.unfold_backward
 torch.add(x, torch.tensor(2), x) | torch.add(x, torch.tensor([2]), x) | torch.add(v > 1, torch.tensor(True), True)
 torch.lerp(x.half(), -x.half(), 70000) | torch.lerp(x.half(), -x.half(), 1e40) | torch.lerp(x.half(), -x.half(), 0.7)
 """
+OF_NUMBERS = """
+torch.floor_divide(5, 2) | torch.floor_divide(5.0, 2) | torch.div(5, 2)
+torch.trapezoid(v, dim=2) | torch.trapezoid(p, v)
+torch.trapezoid(x, v[:3], dim=2) | torch.heaviside(v, v.int()) | v.int().heaviside_(v)
+torch.heaviside(v, v, out=o.int())
+v.to(torch.complex64).heaviside_(v.to(torch.complex64)) | (v > 1).heaviside_(v) | torch.pow(v.half(), 2.5j)
+torch.pow(2j, v.half()) | torch.pow(1 + 0j, v.half()) | torch.pow(v.half(), 1 + 0j)
+torch.pow(v.half(), 0j) | v.half() / 1j
+torch.div(x.half() * 7, v[:3].half() / -10, rounding_mode="trunc")
+torch.div(x.bfloat16() * 7, v[:3].bfloat16() / -10, rounding_mode="trunc")
+"""
 WITHOUT_CUDA = """
 torch.cuda.is_available() | torch.cuda.device_count() | torch.cuda.is_initialized() | torch.cuda.current_device()
 torch.cuda.synchronize() | torch.cuda.get_device_name(0) | torch.cuda.get_device_capability()
@@ -144,6 +155,7 @@ TEXTS = [
     MULTIPLIED,
     REREAD,
     CALLED_BY_PARTS,
+    OF_NUMBERS,
     WITHOUT_CUDA,
     AT_THE_EDGE,
     NAMED,

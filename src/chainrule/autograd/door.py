@@ -173,7 +173,7 @@ def check_inputs(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         )
 
 
-_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # these take two numbers, and make tensors of them
+_OF_NUMBERS = frozenset(("add", "sub", "mul", "div", "floor_divide"))  # of two numbers these make a tensor
 
 
 def _is_number(x: Any) -> bool:

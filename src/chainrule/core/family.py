@@ -129,7 +129,7 @@ def column_sums(g: Any) -> Any:
 
 
 # Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
-_EXACT_NUMBERS = frozenset(("div", "lerp", "mul"))
+_EXACT_NUMBERS = frozenset(("add", "div", "lerp", "mul", "rsub", "sub"))
 _NATIVE = frozenset(("none", "compare", "native"))
 
 
@@ -181,7 +181,8 @@ class Elementwise(Family):
         return np.empty_like(meta, one.dtype, shape=None if shape == meta.shape else shape)
 
     def _run(self, xp: Any, op: Op, raws: tuple[Any, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        if op.promote in _NATIVE:
+        word = op.promote if op.promote.__class__ is str else op.promote(params)
+        if word in _NATIVE:
             return op.run(xp, raws, params)
         narrow = next((r.dtype for r in raws if r is not None and r.dtype in dtypes.NARROW), None)
         if narrow is None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT
+from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, complex32
 from chainrule.core.dtype import bool_ as _BOOL
 from chainrule.core.family import call, common_dtype, elementwise
 from chainrule.core.op import Array, Number
@@ -64,6 +64,8 @@ def check_difference(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def times(x: Any, alpha: Any) -> Any:
     """An array times a Python number, in the array's dtype: integers wrap around."""
     if isinstance(alpha, Tensor):
+        if alpha.requires_grad:
+            raise TypeError("a factor with a gradient is no number")
         alpha = alpha.item()
     if not isinstance(x, (np.ndarray, np.generic)):
         return x * alpha
@@ -159,6 +161,8 @@ def _check_div(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         _refuse_mode(mode)
     if mode is not None:
         not_for(f"div_{mode}_cpu", BOOL, COMPLEX)(inputs, params)
+    elif common_dtype(inputs) is complex32:
+        raise unimplemented("div_cpu", complex32)
 
 
 def _refuse_zeros(dividend: Any, divisor: Any) -> None:
@@ -191,11 +195,13 @@ def divided_to_zero(xp: Any, a: Any, b: Any) -> Any:
 
 
 _ROUNDED = {"floor": divided_down, "trunc": divided_to_zero}
+# Of short floats the quotient is rounded before it is cut, not while it is rounded down.
+_DIV_IN = {None: "float", "floor": "same", "trunc": "native"}
 
 
 @elementwise(
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
-    promote=lambda params: "float" if params["rounding_mode"] is None else "same",
+    promote=lambda params: _DIV_IN[params["rounding_mode"]],
     check=_check_div,
 )
 def div(xp: Any, input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
@@ -282,9 +288,15 @@ def _check_pow(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     met = common_dtype(inputs)
     if met is _BOOL:
         raise unimplemented("pow", met)
-    exponent = inputs[1]
+    base, exponent = inputs
+    if met is complex32 and not (_is_one_of(base, (1,)) or _is_one_of(exponent, (0, 1))):
+        raise unimplemented("pow", met)
     if met.category == INT and isinstance(exponent, (int, np.integer)) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _is_one_of(x: Any, numbers: tuple[int, ...]) -> bool:
+    return not isinstance(x, Tensor) and x in numbers
 
 
 def _integer_power(xp: Any, base: Any, exponent: Any) -> Any:

@@ -481,7 +481,7 @@ def _suggested(given: Any, value: Any) -> DType:
 
 def as_fill(value: Any, name: str) -> Any:
     if isinstance(value, Tensor):
-        if value.ndim:
+        if value.ndim or value.requires_grad:
             raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor")
         return value.item()
     if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):

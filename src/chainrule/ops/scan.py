@@ -323,7 +323,7 @@ def _areas(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> Tensor:
 
 def _abscissae(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
     if x.ndim == 1 and x.shape[0] != y.shape[dim]:
-        raise RuntimeError(f"{name}(): There must be one `x` value for each sample point")
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     return x
 
 
@@ -331,7 +331,7 @@ def _abscissae(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The area under sampled curves, by trapezoids."""
     _either("trapezoid", x, dx)
-    if y.ndim and not y.shape[dim]:
+    if y.ndim and not y.shape[normalize_dim(dim, y.ndim)]:
         return y.sum(dim)
     areas = _areas(y, x, 1 if dx is None else dx, dim, "trapezoid")
     return areas.sum(normalize_dim(dim, y.ndim)) / 2.0

@@ -117,16 +117,19 @@ def signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return rng.integers(-1, 2, size=shape).astype(np.float64)
 
 
+_OTHER_DTYPE = "heaviside is not yet implemented for tensors with different dtypes."
+
+
 def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if any(t.dtype.is_complex for t in inputs):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if inputs[0].dtype is not inputs[1].dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+        raise RuntimeError(_OTHER_DTYPE)
 
 
 @elementwise(
     samples=samples(real, [((3, 4), (3, 4)), (Drawn(signs, 3, 4), (4,))]), check=_check_heaviside,
-    node={"": "NotImplemented"},
+    node={"": "NotImplemented"}, promote="none", exact=_OTHER_DTYPE,
 )  # fmt: skip
 def heaviside(xp: Any, input: Array, values: Array) -> Array:
     """0 below 0, 1 above, `values` at 0."""
