@@ -52,5 +52,6 @@ def test_the_references_are_the_ops() -> None:
     assert refs.nn.functional.gelu is chainrule.nn.functional.gelu and refs.special.ndtr is chainrule.special.ndtr
     t = chainrule.arange(6)
     assert refs.view(t, 2, 3).shape == (2, 3) and refs._conversions.half(t).dtype is chainrule.float16
+    assert refs.prod(t.view(2, 3) + 1, [0, 1]) == 720 and refs.prod(t.view(2, 3), [-1], True).shape == (2, 1)
     assert refs.T(refs.view(t, 2, 3)).shape == (3, 2)
     assert [name for name in refs.__all__ if not hasattr(refs, name)] == []

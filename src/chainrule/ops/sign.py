@@ -117,19 +117,21 @@ def signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return rng.integers(-1, 2, size=shape).astype(np.float64)
 
 
+_COMPLEX = "heaviside is not yet implemented for complex tensors."
 _OTHER_DTYPE = "heaviside is not yet implemented for tensors with different dtypes."
 
 
 def _check_heaviside(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     if any(t.dtype.is_complex for t in inputs):
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+        raise RuntimeError(_COMPLEX)
     if inputs[0].dtype is not inputs[1].dtype:
         raise RuntimeError(_OTHER_DTYPE)
 
 
 @elementwise(
     samples=samples(real, [((3, 4), (3, 4)), (Drawn(signs, 3, 4), (4,))]), check=_check_heaviside,
-    node={"": "NotImplemented"}, promote="none", exact=_OTHER_DTYPE,
+    node={"": "NotImplemented"}, promote="none",
+    exact=lambda out, **_: _COMPLEX if out.dtype.is_complex else _OTHER_DTYPE,
 )  # fmt: skip
 def heaviside(xp: Any, input: Array, values: Array) -> Array:
     """0 below 0, 1 above, `values` at 0."""
