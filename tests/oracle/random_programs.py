@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tests.oracle.steps_in_place
 import tests.oracle.steps_of_functions
+import tests.oracle.steps_of_more
 import tests.oracle.steps_of_parts  # noqa: F401  (it declares its steps)
 from tests.oracle.programs import Step
 from tests.oracle.steps_of_graphs import finale

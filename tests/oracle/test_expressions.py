@@ -117,8 +117,35 @@ torch.grid_sampler(x[None, None], o.view(1, 2, 3, 2), 0, 0, False) | torch.grid_
 torch.grid_sampler_2d(x[None, None], o.view(1, 2, 3, 2), 2, 1, True)
 torch._tensor_str.get_summarized_data(torch.arange(40).view(2, 20)) | v.expand(2, 4).masked_fill_(v > 1, 0)
 """
-
-
+CALLED_AT_RANDOM = """
+x.clone().fmod_(0) | x.clone().remainder_(0) | x.long().fmod_(0) | e.long().fmod(0) | 1 / (torch.zeros(2) % -2)
+x.clone().requires_grad_().logical_and_(x) | (x * 1).requires_grad_().mul(1).eq_(x)
+torch.zeros(3).lt_(torch.ones(3, requires_grad=True)) | x.clone().requires_grad_().mul(1).asinh_()
+x.requires_grad_().sum(dtype=torch.int32) | x.requires_grad_().cumsum(0, dtype=torch.int64) | x.requires_grad_().prod()
+torch.softmax(v > 1, 0, dtype=torch.float16) | torch.softmax(e.int(), 0) | torch.log_softmax(e > 0, 0)
+torch.nn.functional.mse_loss(v.long(), v) | torch.nn.functional.smooth_l1_loss(v > 1, v)
+torch.nn.functional.mse_loss(v.requires_grad_(), v > 1, reduction="none") | torch.nn.functional.kl_div(v.long(), v)
+torch.nn.functional.huber_loss(v, v.double()) | torch.nn.functional.huber_loss(v.long(), v)
+torch.nn.functional.binary_cross_entropy_with_logits(v.double(), v)
+torch.nn.functional.binary_cross_entropy_with_logits(v, v.long()) | torch.nn.functional.linear(x, x[None])
+torch.mm(x[:, :0] > 0, x[:0] > 0) | torch.dist(x.long(), x) | torch.logsumexp(x, ()) | torch.logsumexp(x, (), True)
+torch.autograd.grad(torch.var(v.requires_grad_(), ()), v) | torch.autograd.grad(torch.std(v.requires_grad_(), ()), v)
+x.contiguous(memory_format=torch.preserve_format)
+x.t().contiguous(memory_format=torch.preserve_format) | v.logit(1) | torch.logcumsumexp(e * 1j, 0)
+v[:1].expand(3).copy_(v[:1].expand(3))
+torch.heaviside(v * float("nan"), v) | x.copy_(1.5) | x.copy_(other=x) | x.copy_(1j)
+torch.roll(e, 1, 5) | torch.nn.functional.adaptive_avg_pool2d(x, 1)
+torch.nn.functional.layer_norm(x, 3) | x.unflatten(1, 3) | x.new_full(2, 1.0) | torch.full(2, 1.0)
+torch.nn.functional.pad(x, 1) | v.long().addcmul(v.long(), v.long(), value=2.5) | x.sum(10**20)
+x.clone().cumsum_(0, dtype=torch.float64) | (e > 0).cumsum_(0) | ((v > 1) * 1 > 0).cumsum_(0)
+torch.nn.functional.embedding(torch.tensor([0]), x[:, :0].clone().requires_grad_()).sum().backward()
+torch.remainder(x, x[:, :2] * 1j) | torch.clamp(x, max=x * 1j) | torch.matmul(x, x.t()[None].double())
+torch.baddbmm(x[None], x[None], x[None]) | torch.addmm(x, x, x.double()) | torch.avg_pool1d(x, 2)
+x.index_select(0, torch.tensor([5])) | e.index_select(0, torch.tensor([0])) | e.take(torch.tensor([0]))
+torch.nn.functional.selu(torch.zeros(2, requires_grad=True)) | torch.func.jvp(torch.sin, (v[:1].expand(3),), (v[:3],))
+torch.func.linearize(torch.cos, v.requires_grad_())[1](torch.ones(4)) | x.data.is_inference()
+torch.autograd.functional.jacobian(torch.sin, e) | x.argmax(10**20)
+"""
 AT_THE_EDGE = """
 torch.conj_physical(x) is x | torch.conj_physical(x * 1j) | torch.heaviside(x / 0 - x / 0, x)
 x[1:, None].stride() | x[:1].t().unsqueeze(0).stride() | x[:, :1].t().unsqueeze(-1).stride()
@@ -159,6 +186,7 @@ TEXTS = [
     WITHOUT_CUDA,
     AT_THE_EDGE,
     NAMED,
+    CALLED_AT_RANDOM,
 ]
 PROGRAMS = lines("\n".join(TEXTS))
 

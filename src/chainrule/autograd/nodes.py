@@ -67,6 +67,11 @@ class Layout:
         needed_by_all = len(self.ruled) < 2 or len(self.needers(name)) == len(self.ruled)
         return self.kind[name] == "T" and needed_by_all
 
+    def may_keep_nothing(self) -> bool:
+        """Is there a rule that wants no input, so that a node for it alone holds none?"""
+        free = [n for n in self.ruled if not set(self.op.pulls[n].keeps) & set(self.inputs)]
+        return bool(free) and not any(len(self.needers(n)) == len(self.ruled) for n in self.inputs)
+
     def edge(self, name: str) -> str:
         return f"e_{name}"
 
@@ -299,6 +304,11 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     held = [n for n in lay.inputs if lay.kind[n] != "N" or not op.node_names]  # PyTorch makes a tensor of a number
     body |= saved_properties(op, lay)
     body["frees"] = lay.outs or bool(held)  # that has no overload, and so no node, of its own
+    if held and not lay.outs and lay.may_keep_nothing():
+        count = len(lay.inputs)
+        body["frees"] = property(
+            lambda node: node.saved.__class__ is not tuple or any([s is not None for s in node.saved[:count]])
+        )
     if op.name in _WRAPPING:
         given = [k for n, k in zip(op.inputs, kinds) if n in op.pulls]
         body["absent"] = -given.count("N") if given[0] == "N" else given.count("N")

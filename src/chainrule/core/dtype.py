@@ -416,6 +416,8 @@ def set_default_dtype(d: dtype, /) -> None:
 
 def default_complex_dtype() -> dtype:
     """The complex type whose parts have the default dtype."""
+    if settings.default_dtype not in _COMPLEX_OF:
+        raise RuntimeError("invalid default scalar type for complex")
     return settings.default_dtype.to_complex()
 
 

@@ -400,12 +400,18 @@ class Trace:
             return cls.apply(*args)
 
     def replay(
-        self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...]
+        self, inputs: tuple[Tensor, ...], values: tuple[Tensor, ...], outs: tuple[Tensor, ...], cut: bool = False
     ) -> tuple[Any, ...]:
-        """The recorded program on `values` in place of `inputs`; the values of `outs`."""
+        """The recorded program on `values` in place of `inputs`; the values of `outs`.
+
+        `cut`: no gradient flows to what the record found besides its inputs.
+        """
         known: dict[int, Any] = {at: t.clone() for at, t in self._copies.items()}
         known |= {id(t): v for t, v in zip(inputs, values)}
         for eq in self.equations:
+            if cut:
+                others = [t for t in eq.inputs if isinstance(t, Tensor) and id(t) not in known]
+                known.update((id(t), t.detach().requires_grad_(t.requires_grad)) for t in others)
             args = tuple(known.get(id(t), t) for t in eq.inputs)
             result = apply(eq.op, args, eq.params)
             parts = (result,) if isinstance(result, Tensor) else tuple(result)

@@ -24,7 +24,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def push(*given: Any) -> Any:
         ts, given_spec = tree_flatten(given)
         _check(flat, spec, ts, given_spec)
-        found = trace.replay(tuple(tangents), tuple(ts), tuple(outs))
+        found = trace.replay(tuple(tangents), tuple(ts), tuple(outs), cut=True)  # the point is a constant
         return tree_unflatten(list(found), out_spec)
 
     return value, push

@@ -251,7 +251,10 @@ floor_divide.vjp(input=no_derivative("floor_divide"), other=no_derivative("floor
 def remainder(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """What is left of a division rounded down: has the sign of the divisor, as Python's `%`."""
     _refuse_zeros(*as_arrays(input, other))
-    return xp.remainder(input, other)
+    out = xp.remainder(input, other)
+    if out.dtype.kind == "f" and not out.all():
+        out = xp.where(out == 0, xp.copysign(out, input), out)  # a zero has the sign of the dividend
+    return out
 
 
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="floor"))

@@ -142,11 +142,6 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
     if g is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if tuple(g.shape) != tuple(t.shape):
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please "
-            "ensure that the gradient and the tensor are the same size"
-        )
     t.extra = t.extra or Extra()
     want = t.extra.grad_dtype or t.dtype
     if t.extra.grad_dtype is not ANY_DTYPE and g.dtype is not want:
@@ -156,6 +151,11 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
             "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
             "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
             "systems that assume they match."
+        )
+    if tuple(g.shape) != tuple(t.shape):
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
         )
     t.extra.grad = g
 

@@ -90,6 +90,8 @@ def _write_copy(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Non
     if is_sparse(target) or is_sparse(source):
         _copy_sparse(*inputs)
         return
+    if memory.has_overlap(target) and memory.is_same(target, source):
+        return
     memory.refuse_overlap(target)
     if memory.partly_overlap(target, source):
         raise RuntimeError(
@@ -138,7 +140,8 @@ copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(
 @method
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another, broadcast and converted."""
-    if not LISTENING and quiet(self) and other.__class__ in PLAIN and other.edge is None and other.extra is None:
+    whole = other.__class__ in PLAIN and (other.viewed is None or other.viewed.base.edge is None)
+    if whole and not LISTENING and quiet(self) and other.edge is None and other.extra is None:
         raw, source = self.raw, other.raw
         if raw.base is source.base is None and raw.dtype is source.dtype and raw.shape == source.shape:
             raw[...] = source  # two whole arrays of one kind: nothing to convert, nothing to check

@@ -202,7 +202,8 @@ def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *
 
 def _prod_pull(g: Any, input: Any, out: Any, dim: int | None) -> Any:
     shape = tuple(input.shape)
-    if not isinstance(g, Tensor) and input.all():
+    values = input.raw if input.__class__ is Tensor else input
+    if values.__class__ is np.ndarray and values.all() and out is not None:
         return restored(g * out, shape, dim) / input
     if dim is not None or rank_of(input) < 2:
         return _others(unfolded(g, shape, dim), input, dim or 0)

@@ -428,7 +428,8 @@ def _fits(have: Shape, want: Shape) -> None:
 def _kept_strides(x: Any) -> Shape:
     """The steps of a copy: the same, gaps included, but of stretched axes."""
     steps = memory.element_strides(x)
-    return dense_strides(x.shape, steps) if memory.has_overlap(x) else steps
+    odd = memory.has_overlap(x) or min(steps, default=0) < 0  # stretched, or read backwards
+    return dense_strides(x.shape, tuple([abs(s) for s in steps])) if odd else steps
 
 
 def _scattered(input: Any, src: Any, window: Any) -> Any:

@@ -194,15 +194,21 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     try:
         target[key] = values
     except IndexError as error:
-        raise _in_words(error, params["dims"]) from None
+        if 0 not in _shape_at(target, key):  # where nothing is written nobody looks
+            raise _in_words(error, params["dims"]) from None
 
 
-def _check_values(target: Any, key: Any, values: Any) -> None:
+def _shape_at(target: Any, key: Any) -> tuple[int, ...]:
+    """The shape of what a key of slices and index arrays names."""
     want = np.broadcast_shapes(*(k.shape for k in key if not isinstance(k, slice)))
     dims = [i for i, k in enumerate(key) if not isinstance(k, slice)]
     rest = [n for i, n in enumerate(target.shape) if i not in dims]
     at = dims[0] if _adjacent(tuple(dims)) else 0
-    shape = (*rest[:at], *want, *rest[at:])
+    return (*rest[:at], *want, *rest[at:])
+
+
+def _check_values(target: Any, key: Any, values: Any) -> None:
+    shape = _shape_at(target, key)
     lead = len(shape) - values.ndim
     if lead < 0 or any(n != 1 and n != m for n, m in zip(values.shape, shape[lead:])):
         raise RuntimeError(
@@ -574,6 +580,8 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     reader = _read(self, key, one)
     if reader.found:
         if one and reader.is_one_mask() and source.dtype is not reader.x.dtype:  # it goes through as a number
+            if source.dtype.is_complex and not reader.x.dtype.is_complex:
+                cast_number(source.item(), reader.x.dtype)  # refuses what has an imaginary part
             source = call("to_dtype", source, dtype=reader.x.dtype)
         indices, dims = read_indices(reader.found)
         _put_in_place(

@@ -129,6 +129,13 @@ def has_overlap(raw: Any) -> bool:
     return raw.size > 0 and any(s == 0 and n > 1 for s, n in zip(raw.strides, raw.shape))
 
 
+def is_same(a: Any, b: Any) -> bool:
+    """Are the arrays the same elements in the same memory?"""
+    if not _is_real(a, b) or a.shape != b.shape or a.strides != b.strides or a.dtype != b.dtype:
+        return False
+    return bool(a.__array_interface__["data"][0] == b.__array_interface__["data"][0])
+
+
 def refuse_overlap(raw: Any) -> None:
     """What is written may not lie in one place twice."""
     if has_overlap(raw):
