@@ -91,6 +91,7 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
     top_key = NONE
     node: Any = None
     held: Any
+    unusual = world > TENSORS or roles is not None
     try:
         while True:
             for edge, g in zip(edges, gs):
@@ -136,12 +137,7 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any,
                 top_key = NONE
             else:
                 return
-            if (
-                world > TENSORS
-                or node.hooks is not None
-                or g is None
-                or (roles is not None and node in roles)
-            ):
+            if node.hooks is not None or g is None or (unusual and (roles is None or node in roles or world > TENSORS)):
                 gs, edges = _visit(node, g, world, wanted, roles)
                 if edges is None:  # not on the way to what is wanted
                     gs = edges = ()

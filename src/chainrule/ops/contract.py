@@ -149,7 +149,8 @@ def _turned_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 )  # fmt: skip
 def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Array:
     """Product of two matrices, each of which may be turned first: what `mm`'s gradients are made of, without views."""
-    return product(input.T if left else input, mat2.T if right else mat2)
+    a, b = input.T if left else input, mat2.T if right else mat2
+    return a.dot(b) if a.__class__ is b.__class__ is np.ndarray and a.dtype not in NARROW else product(a, b)
 
 
 _mm_turned = mm_turned.public

@@ -250,6 +250,23 @@ def ravel(input: Tensor) -> Tensor:
 # ----------------------------------------------------------------------------------------- stretched and squeezed
 
 
+def _stretched(strides: Shape, have: Shape, size: Shape) -> list[int] | None:
+    """The strides of a contiguous array stretched to a size of plain numbers; None for what is less usual."""
+    lead = len(size) - len(have)
+    if lead < 0:
+        return None
+    least = 2 if have else 0  # a new axis of size 1 has a stride of its own, unless there was no axis
+    for n in size[:lead]:
+        if n.__class__ is not int or n < least:
+            return None
+    steps = [0] * lead
+    for now, step, n in zip(have, strides, size[lead:]):
+        if n != now and (now != 1 or n.__class__ is not int or n < 0):
+            return None
+        steps.append(step if n == now else 0)
+    return steps
+
+
 def _expand_forms(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Any:
     return expand.public(input, read_ints("expand", "size", one_of("expand", size, named, "size")))
 
@@ -271,15 +288,9 @@ def _batch_expand(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 def expand(xp: Any, input: Array, size: Shape) -> Array:
     """The tensor repeated, without copying, until it has the given shape; -1 keeps a size."""
     have = input.shape
-    if len(size) == len(have) and input.flags.c_contiguous:
-        steps = list(input.strides)
-        for axis, n in enumerate(size):
-            if n != have[axis]:
-                if have[axis] != 1 or n.__class__ is not int or n < 0:
-                    break
-                steps[axis] = 0
-        else:
-            return _make(input.__class__, size, input.dtype, input, 0, steps)
+    steps = _stretched(input.strides, have, size) if input.flags.c_contiguous else None
+    if steps is not None:
+        return _make(input.__class__, size, input.dtype, input, 0, steps)
     sizes = read_ints("expand", "size", tuple(size))
     want, at = shapes.expand_shape(
         have, memory.element_strides(input), sizes, lambda: OF_NUMPY[input.dtype].tensor_type
