@@ -22,7 +22,7 @@ def keep(values: Array, mask: Array) -> Array:
         return np.asarray(np.where(mask, values, values.dtype.type(0)))
     if mask.__class__ is np.ndarray:
         mask = mask.astype(bits)  # by itself: inside the product NumPy casts it piece by piece, in twice the time
-    kept: Array = np.multiply(values.view(bits), mask, out=...).view(values.dtype)
+    kept: Array = (values.view(bits) * mask).view(values.dtype)
     return kept
 
 
