@@ -231,3 +231,36 @@ def test_forward_mode_inside_vmap() -> None:
 
     x = chainrule.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(chainrule.vmap(jacobian)(x).numpy(), x.cos().numpy(), rtol=1e-6)
+
+
+REFUSED: dict[str, Callable[[Any, Any, Any], Any]] = {  # (package, x [3, 4] of a batch of two, what all examples share)
+    "mul_": lambda t, x, s: s.mul_(x[0]),
+    "addcmul_": lambda t, x, s: s.addcmul_(x[0], x[0]),
+    "copy_": lambda t, x, s: s.copy_(x[0]),
+    "fill_": lambda t, x, s: s.fill_(x[0, 0]),
+    "masked_fill_": lambda t, x, s: s.masked_fill_(x[0] > 0, 1.0),
+    "scatter_": lambda t, x, s: s.scatter_(0, t.tensor([1]), x[0]),
+    "scatter_add_": lambda t, x, s: s.scatter_add_(0, t.tensor([1]), x[0]),
+    "index_put_": lambda t, x, s: s.index_put_((t.tensor([1]),), x[0, 0]),
+    "le_": lambda t, x, s: s.le_(x[0]),
+    "equal": lambda t, x, s: t.equal(x, x),
+    "allclose": lambda t, x, s: t.allclose(x, x),
+    "is_nonzero": lambda t, x, s: t.is_nonzero(x[0, 0]),
+    "clone": lambda t, x, s: x.view(1, 1, 3, 4).clone(memory_format=t.channels_last),
+    "beyond an example": lambda t, x, s: x.as_strided((2, 2), (12, 1), 3),
+    "beyond a row": lambda t, x, s: x[1].as_strided((2, 2), (4, 1)),
+    "before a row": lambda t, x, s: x[1].as_strided((2,), (1,), 2),
+    "equal outside": lambda t, x, s: t.equal(s, s),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_vmap_refuses(name: str) -> None:
+    def said(t: Any) -> Any:
+        x, shared = t.arange(24.0).reshape(2, 3, 4), t.ones(4)
+        try:
+            return t.vmap(lambda x: REFUSED[name](t, x, shared), out_dims=None)(x)
+        except Exception as error:
+            return type(error).__name__, str(error).split("(Triggered")[0].strip()
+
+    assert said(chainrule) == said(torch)

@@ -177,6 +177,14 @@ class Level(_Entered):
         return outs if isinstance(result, tuple) else outs[0]
 
 
+_WHOLE = {  # in-place ops by the name that PyTorch's refusal gives them
+    **dict.fromkeys("add_ copy_ div_ masked_fill_ mul_ sub_".split(), "inplace arithmetic"),
+    **dict.fromkeys("logical_and_ logical_or_ logical_xor_".split(), "inplace arithmetic"),
+    **{name: name for name in "fill_ index_add_ index_fill_ index_put_ scatter_add_ scatter_reduce_".split()},
+    "index_put_at_": "index_put_",
+}  # fmt: skip
+
+
 class Vmap(_Entered):
     """A batch axis in front of every tensor that has one; what has none is shared by all examples."""
 
@@ -299,18 +307,24 @@ class Vmap(_Entered):
         params: dict[str, Any],
     ) -> Any:
         if not batched[0]:
-            raise RuntimeError(
-                f"vmap: aten::{op.name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
-                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
-                "arithmetic. If said operator is being called inside the PyTorch framework, please "
-                "file a bug report instead."
-            )
+            raise RuntimeError(self._cannot_hold(op))
         if op.family.diagonal and op.batch is None:
             op.family.vmap(op, values, batched, self.size, params)
         else:
             values[0].copy_(self.batch(op.base, values, batched, params))
         return inputs[0]
+
+    def _cannot_hold(self, op: Inplace) -> str:
+        """A target that all examples share cannot take a result that each has for itself."""
+        who, where = f"aten::{op.name}", f"at level {self.depth}"
+        if op.name in _WHOLE:
+            who, where = _WHOLE[op.name], "in a vmap"
+        return (
+            f"vmap: {who}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+            f"`self` not being vmapped over {where}. Please try to use out-of-place operators instead of {who}. If "
+            "said operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
 
     def _draw(self, op: Any, inputs: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """A random op: refused, one draw per example, or one for all."""

@@ -18,7 +18,7 @@ from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, method
 from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.domains import EXACT, Check, both, no_complex, not_for, unimplemented
@@ -508,10 +508,26 @@ def isclose(
     return near | (xp.isfinite(gap) & (gap <= atol + xp.absolute(rtol * other)))
 
 
+_NO_EQUAL = "Batching rule not implemented for aten::equal. We could not generate a fallback."
+_NO_ALLCLOSE = (
+    "vmap over torch.allclose isn't supported yet. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
+)
+
+
+def _all_of(found: Any, no_batch: str) -> bool:
+    """Does every pair fit? The pairs of a batch have an answer each, which no bool can say."""
+    if found.__class__ not in FOREIGN:
+        return bool(found.raw.all())
+    if found.level.kind == "vmap":
+        raise RuntimeError(no_batch)
+    return bool(found.all())
+
+
 @composite(spelled="fm")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether every pair of elements is close."""
-    return bool(isclose.public(input, other, rtol, atol, equal_nan).raw.all())
+    return _all_of(isclose.public(input, other, rtol, atol, equal_nan), _NO_ALLCLOSE)
 
 
 @composite(spelled="fm")
@@ -519,12 +535,14 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether they have the same shape and the same elements."""
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return tuple(input.shape) == tuple(other.shape) and bool(eq.public(input, other).raw.all())
+    return tuple(input.shape) == tuple(other.shape) and _all_of(eq.public(input, other), _NO_EQUAL)
 
 
 @composite(spelled="fm")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is other than 0."""
+    if input.__class__ in FOREIGN:
+        return bool(input)
     count = input.raw.size
     if count != 1:
         what = "no values" if count == 0 else "more than one value"

@@ -24,12 +24,17 @@ def detach(xp: Any, input: Array) -> Array:
     return input
 
 
+def _title(form: Any) -> str:
+    """A memory format as PyTorch's errors write it: ChannelsLast."""
+    return "".join([word.capitalize() for word in str(form).removeprefix("torch.").split("_")])
+
+
 def _batch_clone(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     form = params["memory_format"]
     if form is not None and form is not PRESERVE and form is not CONTIGUOUS:
         raise RuntimeError(
             "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format "
-            f"or torch.contiguous_format (got {form})"
+            f"or torch.contiguous_format (got {_title(form)})"
         )
     return clone.public(values[0], memory_format=form)
 

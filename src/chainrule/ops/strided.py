@@ -20,8 +20,23 @@ Shape = tuple[int, ...]
 Origin = tuple[Shape, Shape, int]  # shape, steps and offset of the tensor that is looked at anew
 
 
+def _check_within(params: dict[str, Any]) -> None:
+    """What lies beside an example in memory is another example's, or a part of it that the example does not show."""
+    (shape, steps, start), first = params["origin"], params["storage_offset"]
+    want, by = params["size"], params["stride"]
+    last, end = first + shapes.storage_extent(want, by), start + shapes.storage_extent(shape, steps)
+    if first < start or last > end:
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(want)}, {list(by)}, {first}) can access memory outside of `tensor`. "
+            f"`result` can access some memory in range [{first}, {last}], but `tensor` can only access some memory in "
+            f"range [{start}, {end}]. This is not supported inside of vmap, please try to rewrite the `as_strided` "
+            "call as a sequence of PyTorch view operations"
+        )
+
+
 def _batch_strided(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     (v,) = values
+    _check_within(params)
     have, steps, offset = geometry(v)
     moved = params["storage_offset"] - params["origin"][2] + offset
     return as_strided_op(
