@@ -36,7 +36,7 @@ def caught(fn: Callable[[], Any]) -> str:
         fn()
     except Exception as error:
         kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
-        first = re.split(r"[.!](?: |$)|Hint|\n", str(error))[0].strip()
+        first = re.split(r"[.!](?:\s|$)|Hint|\n", str(error))[0].strip()
         return f"{kind}: {first}"
     return "nothing"
 
