@@ -113,6 +113,13 @@ torch.zeros(2, out=o, requires_grad=True) | torch.eye(2, out=o, requires_grad=Tr
 torch.ones(2, out=e.int(), requires_grad=True) | (v > 1)[1:].masked_fill_((v > 1)[:-1], False) | torch.cuda.Stream()
 (m := v > 1, m[1:].masked_fill_(m[:-1], False)) | torch.cuda.FloatTensor() | torch.cuda.FloatTensor | torch.cuda.Event()
 torch.set_default_tensor_type(torch.cuda.FloatTensor) | torch.cuda.ByteStorage.from_buffer() | torch.FloatTensor.is_xpu
+torch.dot(v, o.double()) | torch.vdot(v, e.double()) | torch.linalg.cond(o[:, :3], 1)
+torch.linalg.cond(p[:2], "nuc")
+torch.linalg.cond(torch.stack([o[:, :3], torch.eye(3)]), "fro") | torch.linalg.cond(o[:, :3], "nuc")
+torch.linalg.cond(torch.stack([o[:, :3], torch.eye(3)]), -1) | torch.linalg.cond(torch.ones(2, 2), float("inf"))
+torch.linalg.cond(torch.ones(0, 0)) | torch.linalg.cond(torch.ones(2, 3, 0), 1) | torch.linalg.cond(x[:0], "fro")
+torch.linalg.cond(torch.eye(3), "wrong") | torch.linalg.cond(torch.eye(3), 5)
+torch.linalg.cond(torch.ones(0, 3, 3), 2)
 torch.grid_sampler(x[None, None], o.view(1, 2, 3, 2), 0, 0, False) | torch.grid_sampler_3d(x, o, 0, 0, False)
 torch.grid_sampler_2d(x[None, None], o.view(1, 2, 3, 2), 2, 1, True)
 torch._tensor_str.get_summarized_data(torch.arange(40).view(2, 20)) | v.expand(2, 4).masked_fill_(v > 1, 0)

@@ -289,6 +289,7 @@ mv.vjp(
 
 def _check_dot(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
+    _check_vectors(a, b)
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"dot : expected both vectors to have same dtype, but found {a.dtype.title} and {b.dtype.title}"
@@ -297,9 +298,13 @@ def _check_dot(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     refuse_bool(a, "dot")
 
 
-def _check_dot_shapes(a: Any, b: Any) -> None:
+def _check_vectors(a: Any, b: Any) -> None:
     if rank_of(a) != 1 or rank_of(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {rank_of(a)}D and {rank_of(b)}D tensors")
+
+
+def _check_dot_shapes(a: Any, b: Any) -> None:
+    _check_vectors(a, b)
     if a.shape[0] != b.shape[0]:
         n, m = a.shape[0], b.shape[0]
         raise RuntimeError(

@@ -167,6 +167,9 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
     """How far a matrix is from singular: the norm of it times the norm of its inverse."""
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if not A.numel() and (not isinstance(p, str) or A.shape[-1] == A.shape[-2]):
+        zeros: Tensor = A.detach().abs().sum((-2, -1))
+        return into("linalg_cond", zeros, out, (A,), castable("linalg.cond"))
     if p in (None, 2, -2):
         s = svdvals(A)
         big, small = s[..., :1], s[..., -1:]
@@ -178,9 +181,13 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
             f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} "
             f"by {A.shape[-1]} matrices"
         )
+    if p not in ("fro", "nuc", inf, -inf, 1, -1):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     inverse, info = inv_ex.public(A)
-    inverse = call("where", (info != 0)[..., None, None], inf, inverse)
-    return into("linalg_cond", matrix_norm(A, p) * matrix_norm(inverse, p), out, (A,), castable("linalg.cond"))
+    singular, size = info != 0, matrix_norm(A, p)
+    found = size * matrix_norm(call("where", singular[..., None, None], 0.0, inverse), p)
+    found = call("where", singular, size * inf if p == "nuc" else inf, found)  # nuc of zeros: NaN, as in PyTorch
+    return into("linalg_cond", found, out, (A,), castable("linalg.cond"))  # type: ignore[no-any-return]
 
 
 # --------------------------------------------------------------------------------------------------------------- renorm
