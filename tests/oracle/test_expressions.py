@@ -151,6 +151,7 @@ torch.baddbmm(x[None], x[None], x[None]) | torch.addmm(x, x, x.double()) | torch
 x.index_select(0, torch.tensor([5])) | e.index_select(0, torch.tensor([0])) | e.take(torch.tensor([0]))
 torch.nn.functional.selu(torch.zeros(2, requires_grad=True)) | torch.func.jvp(torch.sin, (v[:1].expand(3),), (v[:3],))
 torch.func.linearize(torch.cos, v.requires_grad_())[1](torch.ones(4)) | x.data.is_inference()
+torch.nn.functional.linear(x, x[0], v[:1])
 torch.autograd.functional.jacobian(torch.sin, e) | x.argmax(10**20)
 """
 AT_THE_EDGE = """

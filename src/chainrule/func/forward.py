@@ -40,6 +40,9 @@ def jvp_of(
             f"tangents with structure {tangent_spec}"
         )
     flat, ts = _checked(primals, "primals"), _checked(tangents, "tangents")
+    for x, t in zip(flat, ts) if given is None else ():
+        if x.raw.__class__ is t.raw.__class__ is np.ndarray and x.raw.strides != t.raw.strides:
+            memory.refuse_overlap(x.raw)  # the tangent would be laid out like the primal
     level = Level(grad=False, dual=True)
     with level.entered():
         duals = [_dual(level, x, t) for x, t in zip(flat, ts)]
@@ -92,8 +95,6 @@ def _dual(level: Level, x: Tensor, t: Tensor) -> Tensor:
     for name, v in (("primal", x), ("tangent", t)):
         if v.dtype.category < FLOAT:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
-    if x.raw.__class__ is t.raw.__class__ is np.ndarray and x.raw.strides != t.raw.strides:
-        memory.refuse_overlap(x.raw)  # the tangent would be laid out like the primal
     dual = level.wrap(x)
     set_tangent(dual, level.wrap(t), level.depth)
     return dual

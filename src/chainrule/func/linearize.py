@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.core.tree import tree_flatten, tree_unflatten
-from chainrule.func.forward import jvp
+from chainrule.func.forward import jvp_of
 from chainrule.func.interpreters import Trace
 
 __all__ = ["linearize"]
@@ -18,7 +18,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tangents = [x.new_zeros(x.shape) for x in flat]
     trace = Trace()
     with trace.entered():
-        value, pushed = jvp(func, primals, tree_unflatten(tangents, spec))
+        all_of_them = (primals, tuple(range(len(primals))))
+        value, pushed = jvp_of(func, primals, tree_unflatten(tangents, spec), all_of_them, False, False)
     outs, out_spec = tree_flatten(pushed)
 
     def push(*given: Any) -> Any:

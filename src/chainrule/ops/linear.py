@@ -214,6 +214,8 @@ def _linear_unusual(input: Any, weight: Any, bias: Any = None) -> Any:
     if weight.ndim == 2:
         forms = (_linear_rows_plain, _linear_rows) if input.ndim == 2 else (_linear_nd_plain, _linear_nd)
         return forms[0](input, weight) if bias is None else forms[1](bias, input, weight)
+    if weight.ndim == 1 and bias is not None:
+        raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     out = matmul(input, weight if weight.ndim == 1 else flipped(weight))
