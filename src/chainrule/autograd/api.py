@@ -163,9 +163,13 @@ def _starts(roots: list[Any], gs: list[Any], batched: bool = False) -> list[tupl
     for at, (t, g) in enumerate(zip(roots, gs)):
         if not isinstance(t, Tensor) and not _is_edge(t):
             raise AssertionError(f"Expected output to be a torch.Tensor, not {type(t).__name__}")
-        _check_implicit(t) if g is None else _check_cotangent(t, g, at, batched)
         edge = gradient_edge(t)
-        if edge is None or edge.__class__ is Sink:
+        lost = edge is None or edge.__class__ is Sink
+        if g is not None:
+            _check_cotangent(t, g, at, batched)
+        elif not lost:
+            _check_implicit(t)
+        if lost:
             _no_gradient(t, at)
         starts.append((edge, t, g))
     return starts

@@ -167,6 +167,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
                 out, aux = _with_aux(out, "grad_and_value(f)(*args)")
             _check_scalar(out)
             edge = _edge(level, out)
+            if edge is not None and out.dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         value = level.lower(out)
         found = pull(level, [edge], [None if edge is None else call("ones_like", value)], leaves, keep=False)
         gradient = tree_unflatten(found, spec)
