@@ -113,6 +113,7 @@ torch.zeros(2, out=o, requires_grad=True) | torch.eye(2, out=o, requires_grad=Tr
 torch.ones(2, out=e.int(), requires_grad=True) | (v > 1)[1:].masked_fill_((v > 1)[:-1], False) | torch.cuda.Stream()
 (m := v > 1, m[1:].masked_fill_(m[:-1], False)) | torch.cuda.FloatTensor() | torch.cuda.FloatTensor | torch.cuda.Event()
 torch.set_default_tensor_type(torch.cuda.FloatTensor) | torch.cuda.ByteStorage.from_buffer() | torch.FloatTensor.is_xpu
+torch.linspace(p[0, 0].clone().requires_grad_(), 3, 4) | torch.arange(p[0, 0].clone().requires_grad_())
 torch.dot(v, o.double()) | torch.vdot(v, e.double()) | torch.linalg.cond(o[:, :3], 1)
 torch.linalg.cond(p[:2], "nuc")
 torch.linalg.cond(torch.stack([o[:, :3], torch.eye(3)]), "fro") | torch.linalg.cond(o[:, :3], "nuc")

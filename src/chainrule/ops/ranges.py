@@ -23,7 +23,7 @@ F32 = np.dtype(np.float32)
 
 def _number(x: Any, name: str) -> Any:
     """An end point: a Python number, or a 0-d tensor as one."""
-    if isinstance(x, Tensor) and not x.requires_grad:
+    if isinstance(x, Tensor) and (not x.requires_grad or name in ("linspace", "logspace")):  # these take tensors
         return x.item()
     if isinstance(x, np.generic):
         return x.item()
