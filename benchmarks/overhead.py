@@ -194,7 +194,9 @@ def seconds(step: Step, number: int) -> float:
 
 def measure(row: Row, packages: dict[str, Any], rounds: int) -> Result:
     steps = {name: row.make(package) for name, package in packages.items()}
-    number = {name: max(1, int(SAMPLE_SECONDS / seconds(step, 3) * 3)) for name, step in steps.items()}
+    for step in steps.values():
+        seconds(step, 20)  # first calls compile: a sample sized by them would be a few cold calls
+    number = {name: max(1, int(SAMPLE_SECONDS / seconds(step, 10) * 10)) for name, step in steps.items()}
     best = dict.fromkeys(steps, float("inf"))
     gc.collect()
     gc.disable()

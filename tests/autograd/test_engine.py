@@ -28,6 +28,21 @@ def test_a_long_chain_is_walked_and_freed_without_recursion() -> None:
     del y
 
 
+def test_views_of_views_cost_what_one_costs() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    v = y
+    for _ in range(20_000):
+        v = v.view(2)
+    w = v
+    for _ in range(2_000):
+        w = w.split(1)[0].expand(2)
+    v.mul_(3)
+    assert v.grad_fn.name() == "AsStridedBackward0"
+    (y.sum() + v.sum()).backward()
+    assert x.grad.tolist() == [6, 6]
+
+
 def test_thousands_of_passes_inside_each_other() -> None:
     class Nested(Function):
         @staticmethod

@@ -149,9 +149,10 @@ def _store(op: Op, x: str, params: str) -> list[str]:
 def _output(x: str, params: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None", "t.cut = cut", "t.store = s",
-        "t.viewed = w = new(View)", f"step = (op, {params}, r_{x}.shape, None)", "w.version = s.version",
-        f"if v is None: w.base = {x}; w.chain = (step,); w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
-        "else: w.base = v.base; w.chain = (*v.chain, step); w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
+        "t.viewed = w = new(View)", "w.parent = v", f"w.step = (op, {params}, r_{x}.shape, None)",
+        "w.version = s.version",
+        f"if v is None: w.base = {x}; w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
+        "else: w.base = v.base; w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
     ]  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def _outputs(op: Op, x: str) -> list[str]:
     params = ", ".join(f"{p!r}: {p}" for p in op.params[1:])
     return [
         f"given = {{{params}}}", f"shape = r_{x}.shape", "version = s.version",
-        f"if v is None: base = {x}", "else: base = v.base; chain = v.chain",
+        f"base = {x} if v is None else v.base",
         "kind = 'NO_GRAD_MODE' if quiet else 'MULTI_OUTPUT_NODE'", "ts = []",
         f"if node is not None: node.outline = (given, shape, {x}.dtype)",
         "for i, r in enumerate(r):",
@@ -167,7 +168,7 @@ def _outputs(op: Op, x: str) -> list[str]:
         "    if node is None: t.edge = None",
         "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
         "    t.viewed = w = new(View)", "    w.base = base", "    w.version = version", "    w.kind = kind",
-        "    w.chain = ((op, given, shape, i),) if v is None else (*chain, (op, given, shape, i))", "    ts.append(t)",
+        "    w.parent = v", "    w.step = (op, given, shape, i)", "    ts.append(t)",
         "return tuple(ts)",
     ]  # fmt: skip
 

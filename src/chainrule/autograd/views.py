@@ -46,10 +46,10 @@ def link(out: Tensor, source: Tensor, step: Any, kind: str) -> None:
     out.store = store
     v = source.viewed
     if v is None:
-        out.viewed = View(source, (step,), kind, store.version)
+        out.viewed = View(source, None, step, kind, store.version)
     else:
         stays = v.kind if kind == ViewKind.DEFAULT else kind
-        out.viewed = View(v.base, (*v.chain, step), stays, store.version)
+        out.viewed = View(v.base, v, step, stays, store.version)
 
 
 def replay(chain: tuple[Any, ...], x: Any) -> Any:
@@ -154,7 +154,7 @@ def chain_of(v: View, t: Tensor) -> tuple[Any, ...]:
         origin = (raw.shape, memory.element_strides(raw), memory.offset_of(raw))
         size, stride, offset = t.raw.shape, memory.element_strides(t.raw), memory.offset_of(t.raw)
         params = {"size": size, "stride": stride, "storage_offset": offset, "origin": origin}
-        v.chain = ((REGISTRY["as_strided"], params, raw.shape, None),)
+        v.rooted((REGISTRY["as_strided"], params, raw.shape, None))
     return v.chain
 
 

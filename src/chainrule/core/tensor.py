@@ -58,12 +58,29 @@ class Store:
 
 
 class View:
-    """How a tensor was cut out of another: the base, and the view ops that lead from it to here."""
+    """How a tensor was cut out of another: the base, and the last of the view ops that lead from it to here.
 
-    __slots__ = ("base", "chain", "kind", "version")
+    `parent` says the same of the tensor that this step was taken from; None if that was the base.
+    """
 
-    def __init__(self, base: Tensor, chain: tuple[Any, ...], kind: str, version: int) -> None:
-        self.base, self.chain, self.kind, self.version = base, chain, kind, version
+    __slots__ = ("base", "kind", "parent", "step", "version")
+
+    def __init__(self, base: Tensor, parent: View | None, step: Any, kind: str, version: int) -> None:
+        self.base, self.parent, self.step, self.kind, self.version = base, parent, step, kind, version
+
+    @property
+    def chain(self) -> tuple[Any, ...]:
+        """All the steps, the base's first."""
+        steps = []
+        at: View | None = self
+        while at is not None:
+            steps.append(at.step)
+            at = at.parent
+        return tuple(reversed(steps))
+
+    def rooted(self, step: Any) -> None:
+        """Let one step lead here from the base."""
+        self.parent, self.step = None, step
 
 
 class Port:

@@ -114,9 +114,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
     check_bounds(input, shape, steps, first)
     out: Tensor = as_strided_op.public(input, size=shape, stride=steps, storage_offset=first, origin=origin)
     v = out.viewed
-    if v is not None and len(v.chain) > 1:  # one step from the base: in between lies nothing that as_strided would see
-        op, params, *_ = v.chain[-1]
-        v.chain = ((op, {**params, "origin": geometry(v.base)}, tuple(v.base.shape), None),)
+    if v is not None and v.parent is not None:  # from the base: in between lies nothing that as_strided would see
+        op, params, *_ = v.step
+        v.rooted((op, {**params, "origin": geometry(v.base)}, tuple(v.base.shape), None))
     return out
 
 

@@ -11,7 +11,7 @@ from chainrule.autograd.node import Node, tick
 from chainrule.autograd.versions import store_of, touch
 from chainrule.core.ambient import here
 from chainrule.core.public import composite
-from chainrule.core.tensor import Extra, Port, Tensor
+from chainrule.core.tensor import Extra, Port, Tensor, View
 from chainrule.ops.strided import as_strided
 from chainrule.ops.views import squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
@@ -30,7 +30,8 @@ def _turn(t: Tensor, name: str, view: Callable[..., Tensor], args: Any, named: A
         t.extra = t.extra or Extra()
         t.extra.tangent = out.extra.tangent
     if t.viewed is not None and out.viewed is not None:
-        t.viewed.chain = out.viewed.chain
+        v, last = t.viewed, out.viewed  # a record of its own: views of `t` as it was go on from the old one
+        t.viewed = View(v.base, last.parent, last.step, v.kind, v.version)
         if recording:
             t.edge, t.viewed.version = out.edge, t.store.version  # type: ignore[union-attr]
         return t
