@@ -109,7 +109,8 @@ def backward_of_scalar(t: Tensor, keep: bool) -> bool:
     if edge is None or edge is LEAF or raw.shape != () or raw.dtype.kind != "f":
         return False
     first = edge.node.key if edge.__class__ is Port else edge.key
-    run((edge,), (raw.dtype.type(1),), tensors=False, keep=keep, freed=Freed(*here_in_user_code(), first))
+    freed = None if keep else Freed(*here_in_user_code(), first)
+    run((edge,), (raw.dtype.type(1),), tensors=False, keep=keep, freed=freed)
     return True
 
 
@@ -227,28 +228,26 @@ def _go(
     starts: list[tuple[Any, Any, Any]], create_graph: bool, keep: bool, wanted: Wanted | None, landing: set[Node] | None
 ) -> bool:
     """Choose the world, bring the first cotangents to it, run. Says whether it computed on tensors."""
-    foreign = any([(t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts])
     state = here()
     # tangents travel with tensors: forward mode over reverse mode
-    tensors = create_graph or foreign or state.dual >= 0 or bool(state.stack or state.dispatch or WRAPPERS)
+    tensors = create_graph or state.dual >= 0 or bool(state.stack or state.dispatch or WRAPPERS)
+    if not tensors:
+        tensors = any([(t if g is None else g).__class__ in _NOT_BARE for _, t, g in starts])
     edges = [e for e, _, _ in starts]
-    freed = Freed(*here_in_user_code(), node_of(starts[0][0]).key)
-    if tensors:
-        gs = [_ones(t) if g is None else g for _, t, g in starts]
-        how: dict[str, Any] = {"keep": keep, "freed": freed, "wanted": wanted, "landing": landing}
-        if state.modes or SUBCLASSES:  # a pass is no user's code: rules go past overriding
-            with swapped(grad=create_graph, functions_off=2):
-                run(edges, gs, tensors=True, overriding=state.functions_off, **how)
-            return True
-        if state.grad is create_graph:
-            run(edges, gs, tensors=True, **how)
-            return True
-        with swapped(grad=create_graph):
-            run(edges, gs, tensors=True, **how)
-    else:
+    freed = None if keep else Freed(*here_in_user_code(), node_of(edges[0]).key)
+    if not tensors:
         gs = [_one(t) if g is None else _cast(g, t) for _, t, g in starts]
         run(edges, gs, tensors=False, keep=keep, freed=freed, wanted=wanted, landing=landing)
-    return tensors
+        return False
+    gs = [_ones(t) if g is None else g for _, t, g in starts]
+    over = state.functions_off if state.modes or SUBCLASSES else None
+    if over is None and state.grad is create_graph:
+        run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
+        return True
+    # a pass is no user's code: rules go past overriding
+    with swapped(grad=create_graph) if over is None else swapped(grad=create_graph, functions_off=2):
+        run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing, overriding=over)
+    return True
 
 
 _NOT_BARE: set[type] = set()  # classes whose instances are no records over arrays: transforms add theirs
@@ -332,11 +331,12 @@ def _gradient_list(
     edges = [_target_edge(t, at) for at, t in enumerate(targets)]
     wanted: Wanted = {_port(e): None for e in edges}
     tensors = _go(starts, create, keep, wanted, None) if starts else True
-    gs = [wanted[_port(e)] for e in edges]
-    at = next((at for at, g in enumerate(gs) if g is None), None)
-    if not unused and at is not None:
-        raise UnusedError(unused_text(at, targets[at], edges[at], [e for e, _, _ in starts]))
-    found = [None if g is None else g if tensors else fresh(_dense(g)) for g in gs]
+    found = []
+    for at, edge in enumerate(edges):
+        g = wanted[_port(edge)]
+        if g is None and not unused:
+            raise UnusedError(unused_text(at, targets[at], edge, [e for e, _, _ in starts]))
+        found.append(g if g is None or tensors else fresh(_dense(g)))
     _note_cuts(found, create)
     return found
 

@@ -47,7 +47,7 @@ def run(
     *,
     tensors: bool,
     keep: bool,
-    freed: Freed,
+    freed: Freed | None,
     wanted: Wanted | None = None,
     landing: set[Node] | None = None,
     overriding: int | None = None,
@@ -81,7 +81,7 @@ def run(
             put(before)  # a hook may have entered a mode and not left it
 
 
-def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed, wanted: Any, roles: Any) -> None:
+def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wanted: Any, roles: Any) -> None:
     """The loop: hand the cotangents on, take the youngest node that waits, pull."""
     heap: list[int] = []  # keys of what waits, but for one on top, which in a chain saves a push and a pop per node
     # key -> [node, what arrived so far, is it an array of our own: from the second sum on it grows in place]
