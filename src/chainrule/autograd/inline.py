@@ -91,14 +91,18 @@ def _read(fn: Callable[..., Any], names: Sequence[str]) -> _Symbol | None:
     return _asked(fn, names, {})
 
 
-def in_steps(fn: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], dict[str, float]] | None:
-    """What `fn` computes from arrays of one shape and dtype as calls of ufuncs, each of which writes into an array that
-    an earlier one made; the last line returns. Beside the lines, the numbers they name. None where an operation alone
-    would do as well, or `fn` is more than arithmetic."""
+def in_steps(
+    fn: Callable[..., Any], names: Sequence[str], arrays: Sequence[str]
+) -> tuple[list[str], dict[str, float]] | None:
+    """What `fn` computes as calls of ufuncs, each of which writes into an array that an earlier one made.
+
+    The arguments called `arrays` are arrays of one shape and dtype. The last line returns; beside the lines stand the
+    numbers they name. None where a single operation is enough, or `fn` is more than arithmetic of arrays and numbers.
+    """
     found = _read(fn, names)
     if found is None or not any(isinstance(part, _Symbol) and part.parts for part in found.parts):
         return None
-    steps = _Steps()
+    steps = _Steps(arrays)
     try:
         result = steps.name_of(found)
     except TypeError:
@@ -109,7 +113,8 @@ def in_steps(fn: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], d
 class _Steps:
     """Lines that compute an arithmetic expression, one operation each."""
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: Sequence[str]) -> None:
+        self.arrays = arrays
         self.lines: list[str] = []
         self.numbers: dict[str, float] = {}
         self.made = 0
@@ -122,7 +127,7 @@ class _Steps:
             return name
         if part.parts:
             return self._computed(*part.parts)
-        if not part.text.isidentifier():
+        if part.text not in self.arrays:
             raise TypeError(f"{part.text} is no array that is at hand")
         return part.text
 

@@ -164,7 +164,7 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines += [f"        {guards[n]}{n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
     if scalar and not conj:
-        lines += _steps_lines(lay, fetched)
+        lines += _steps_lines(lay)
     if conj:
         turn = "conj" if raw else "conj_physical"
         turned = f"[None if p is None else p.{turn}() for p in g]" if _listed(op) else f"g.{turn}()"
@@ -186,17 +186,20 @@ def _steps_of(lay: Layout) -> tuple[list[str], dict[str, float]] | None:
     if len(lay.ruled) != 1:
         return None
     pull = lay.op.pulls[lay.ruled[0]]
-    return in_steps(pull.fn, ("g", *pull.keeps))
+    return in_steps(pull.fn, ("g", *pull.keeps), _arrays_of(lay))
 
 
-def _steps_lines(lay: Layout, fetched: list[str]) -> list[str]:
+def _arrays_of(lay: Layout) -> list[str]:
+    return ["g", *(n for n in lay.inputs if lay.kind[n] == "T"), *(["out"] if lay.outs else [])]
+
+
+def _steps_lines(lay: Layout) -> list[str]:
     """The rule in steps, for arrays with axes; its numbers are made 0-d arrays of their dtype beforehand."""
     found = _steps_of(lay)
     if found is None:
         return []
     steps, numbers = found
-    arrays = ["g", *fetched, *(["out"] if lay.outs else [])]
-    lines = [f"    if {' and '.join(f'{n}.__class__ is ndarray' for n in arrays)} and g.ndim:"]
+    lines = [f"    if {' and '.join(f'{n}.__class__ is ndarray' for n in _arrays_of(lay))} and g.ndim:"]
     if numbers:
         lines += [
             "        d = g.dtype",
