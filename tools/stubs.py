@@ -47,7 +47,7 @@ SPECIAL: dict[str, str | None] = {
     "__len__": "int", "__contains__": "bool", "__hash__": "int", "__repr__": "str", "__format__": "str",
     "__iter__": "Iterator[Tensor]", "__setitem__": "None", "__delitem__": "None", "__getitem__": "Tensor",
     "__reversed__": "Tensor", "__copy__": "Tensor", "__deepcopy__": "Tensor", "__dir__": "list[str]",
-    "__reduce_ex__": None, "__new__": None,
+    "__reduce_ex__": None, "__new__": None, "__init_subclass__": None,
 }  # fmt: skip
 # Operators: compiled on first use, so that until then they have no signature to show.
 _TWO = "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul div".split()

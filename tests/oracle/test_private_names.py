@@ -154,7 +154,64 @@ def _resized(t: Any) -> Any:
     return found, _said(lambda: a.resize_(2)), a.requires_grad, b.requires_grad
 
 
-STORIES = [_passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _resized]
+def _counted(t: Any) -> list[int]:
+    """How many hold a tensor: Python, nodes that saved it, its accumulator, views, gradients."""
+    a, x, w = t.randn(2, requires_grad=True), t.randn(2), t.randn(2, requires_grad=True)
+    b = a * a
+    found = [a._use_count()]
+    c, v, y = a * 2, x.view(-1), x * w
+    found += [a._use_count(), x._use_count(), y._use_count(), w._use_count()]
+    z = y.exp()
+    node = y.grad_fn
+    found += [z._use_count(), y._use_count(), w._use_count()]
+    del b, c, v, y, z
+    found += [a._use_count(), w._use_count()]
+    del node
+    (w * 2).sum().backward()
+    return [*found, w._use_count(), w.grad._use_count()]
+
+
+def _wrapping(t: Any) -> Any:
+    """A class that answers ops: nobody makes objects of it behind its back, and gradcheck moves what it wraps."""
+    tree = importlib.import_module(f"{t.__name__}.utils._pytree")
+
+    class Wraps(t.Tensor):  # type: ignore[name-defined,misc]
+        @staticmethod
+        def __new__(cls: Any, elem: Any, requires_grad: bool = False) -> Any:
+            made = t.Tensor._make_wrapper_subclass(
+                cls, elem.shape, strides=elem.stride(), dtype=elem.dtype, requires_grad=requires_grad
+            )
+            made.elem = elem.detach() if requires_grad else elem
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            args, kwargs = tree.tree_map(lambda x: x.elem if isinstance(x, cls) else x, (args, kwargs or {}))
+            return tree.tree_map(lambda x: cls(x) if isinstance(x, t.Tensor) else x, func(*args, **kwargs))
+
+    class Child(Wraps):
+        pass
+
+    class Both(Wraps):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    off = t._C._disabled_torch_function_impl
+    x = Wraps(t.ones(2, 2, dtype=t.float64), True)
+    wide = t.autograd.functional.jacobian(lambda x: x.exp(), x, strategy="forward-mode", vectorize=True)
+    y = x * x
+    before = x._version
+    x.data.copy_(t.zeros(2, 2))
+    y.sum().backward()
+    return (
+        [kind.__dict__.get("__torch_function__") is off for kind in (Wraps, Child, Both)],
+        t.autograd.gradcheck(lambda x: t.autograd.functional.vjp(t.exp, x, t.ones_like(x), create_graph=True)[1], x),
+        [type(wide).__name__, wide.shape, x._version - before, x.elem.tolist(), x.grad.elem.tolist()],
+    )
+
+
+STORIES = [_passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _resized, _counted, _wrapping]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

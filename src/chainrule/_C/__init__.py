@@ -21,6 +21,7 @@ from chainrule.config import settings
 from chainrule.core.ambient import here as _here
 from chainrule.core.ambient import put as _put
 from chainrule.core.dtype import ALL, FLOAT8, NAMES, dtype
+from chainrule.core.function_protocol import disabled as _disabled_torch_function_impl
 from chainrule.core.tensor import Tensor, TensorBase
 from chainrule.ops.flags import set_fill_uninitialized_memory as _set_deterministic_fill_uninitialized_memory
 from chainrule.ops.lazy_clone import is_lazy as _is_cow_tensor
@@ -29,8 +30,8 @@ from chainrule.ops.storages import StorageBase, storage_of
 from chainrule.ops.storages import count_users as _storage_Use_Count
 
 __all__ = [
-    "StorageBase", "TensorBase", "_data_address", "_is_cow_tensor", "_set_deterministic_fill_uninitialized_memory",
-    "_storage_Use_Count", "has_lapack",
+    "StorageBase", "TensorBase", "_data_address", "_disabled_torch_function_impl", "_is_cow_tensor",
+    "_set_deterministic_fill_uninitialized_memory", "_storage_Use_Count", "has_lapack",
 ]  # fmt: skip
 
 _SUBMODULES = frozenset(("_autograd", "_functions", "_functorch"))  # the transforms are loaded where somebody asks

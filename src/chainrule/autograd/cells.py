@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import SparseArray, flat_places, is_sparse, values_at
-from chainrule.core.tensor import Tensor, fresh
+from chainrule.core.tensor import WRAPPERS, Tensor, fresh
 
 __all__ = ["Cells", "check_sparse_gradient", "flat", "whole"]
 
@@ -16,17 +16,25 @@ __all__ = ["Cells", "check_sparse_gradient", "flat", "whole"]
 def flat(t: Tensor) -> Any:
     """The elements, in double precision; those that are not written down are zero."""
     kind = np.complex128 if t.dtype.is_complex else np.float64
+    if t.__class__ in WRAPPERS:
+        return _told(t.detach()).astype(kind)
     raw = t.detach().raw
     return np.asarray(raw.todense() if is_sparse(raw) else resolved(raw)).astype(kind).reshape(-1)
+
+
+def _told(t: Tensor) -> Any:
+    """The elements of a tensor whose class answers ops, asked for one by one."""
+    return np.array([cell.item() for cell in t.reshape(-1)], t.dtype.numpy)
 
 
 class Cells:
     """The array that is moved, which of its elements are, and which elements of the tensor these are."""
 
-    __slots__ = ("array", "at", "spots")
+    __slots__ = ("answering", "array", "at", "spots")
 
     def __init__(self, t: Tensor) -> None:
-        self.array = t.raw
+        self.answering = t if t.__class__ in WRAPPERS else None  # its memory is not here: its class is asked to write
+        self.array = t.raw if self.answering is None else _told(t.detach()).reshape(t.shape)
         self.at = self.spots = np.arange(t.numel())
         if is_sparse(t.raw):
             self.array = t.raw.values
@@ -34,6 +42,13 @@ class Cells:
             places = flat_places(t.raw.indices, t.raw.shape)
             self.spots = (places[:, None] * block + np.arange(block)).reshape(-1)
             self.spots, self.at = np.unique(self.spots, return_index=True)  # the first of those that name one place
+
+    def put(self, values: Any) -> None:
+        """Let the tensor have these values."""
+        if self.answering is None:
+            self.array[...] = values
+        else:
+            self.answering.data.copy_(fresh(values))  # its version stays
 
     def step(self, along: Any) -> Any:
         """A movement of the whole tensor as one of the array."""

@@ -111,15 +111,15 @@ def _evaluated(check: _Check) -> list[Any]:
 
 def _difference(check: _Check, at: int, step: Any, length: float) -> list[Any]:
     """The central difference of every output when the input moves along `step`, per unit of `length`."""
-    moved = Cells(check.inputs[at]).array
-    origin = moved.copy()
+    cells = Cells(check.inputs[at])
+    origin = cells.array.copy()
     try:
-        moved[...] = origin - step
+        cells.put(origin - step)
         low = _evaluated(check)
-        moved[...] = origin + step
+        cells.put(origin + step)
         high = _evaluated(check)
     finally:
-        moved[...] = origin
+        cells.put(origin)
     for a, b in zip(low, high):
         _check_same_kind(a, b, check.eps)
     return [(flat(b) - flat(a)) / (2 * length) for a, b in zip(low, high)]

@@ -17,10 +17,13 @@ from chainrule.core.tensor import PLAIN, Tensor
 __all__ = ["AUTOCASTS", "convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
 
 
-def disabled(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _as_plain(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of classes that want none: run the function as if they were plain."""
     with swapped(functions_off=max(1, here().functions_off)):
         return func(*args, **(kwargs or {}))
+
+
+disabled: Any = staticmethod(_as_plain)  # stands in a class as it is: it needs no class to be called with
 
 
 def default(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -62,7 +65,7 @@ def _takes_part(kind: type) -> bool:
     own = getattr(kind, "__torch_function__", None)
     if own is None or kind in PLAIN:
         return False
-    return getattr(own, "__func__", own) is not disabled
+    return own is not _as_plain
 
 
 def overriders(values: Any) -> list[Any]:

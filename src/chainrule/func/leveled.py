@@ -25,7 +25,7 @@ class Wrapped(Tensor):
     """A tensor of a grad, vjp or jvp transform: `raw` is the tensor one level below."""
 
     __slots__ = ("level",)
-    __torch_function__: Any = classmethod(disabled)
+    __torch_function__: Any = disabled
 
     level: Any
 
@@ -61,7 +61,7 @@ class Batched(Tensor):
     """A tensor inside vmap: `raw`, one level below, has the batch at axis 0, which this one hides."""
 
     __slots__ = ("level",)
-    __torch_function__: Any = classmethod(disabled)
+    __torch_function__: Any = disabled
 
     level: Any
 

@@ -41,7 +41,7 @@ class Parameter(Tensor, metaclass=_ByMark):
 
     __slots__ = ()
     _mark = "_is_param"
-    __torch_function__: Any = classmethod(disabled)
+    __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is not None and data.__class__ not in PLAIN:
@@ -94,7 +94,7 @@ class Buffer(Tensor, metaclass=_ByMark):
 
     __slots__ = ()
     _mark = "_is_buffer"
-    __torch_function__: Any = classmethod(disabled)
+    __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         t: Any = _alias(Tensor, data) if data is None or data.__class__ in PLAIN else data.detach()

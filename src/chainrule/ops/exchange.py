@@ -22,7 +22,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import int64
 from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
 from chainrule.core.public import attribute, method, spell
-from chainrule.core.tensor import CPU, LEAF, Tensor, fresh
+from chainrule.core.tensor import CPU, LEAF, WRAPPERS, Tensor, fresh
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.storages import StorageBase, bottom, storage_of
 from chainrule.ops.typed_storage import TypedStorage
@@ -35,6 +35,8 @@ Shape = tuple[int, ...]
 def _data(self: Tensor) -> Tensor:
     """The same memory without history and with a version of its own: changes through it are not noticed."""
     alias = self.rewrapped() if self.__class__ is not Tensor else fresh(self.raw)
+    if self.__class__ in WRAPPERS:
+        alias.store = alias.viewed = None
     if isinstance(self.store, InferenceStore):
         alias.store = self.store if here().inference else CountingStore()
     alias.cut = cut_of(self, ".data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections import OrderedDict
 from typing import Any
@@ -20,7 +21,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.function_protocol import override
 from chainrule.core.public import attribute, getter, method
 from chainrule.core.shape import normalize_dim
-from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor
+from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor, View
 
 __all__ = ["forget_grad"]
 
@@ -289,6 +290,18 @@ def _version(self: Tensor) -> int:
     if self.store.__class__ is InferenceStore:
         raise RuntimeError("Inference tensors do not track version counter.")
     return self.store.version if self.store is not None else 0
+
+
+@method
+def _use_count(self: Tensor) -> int:
+    """How many hold this tensor: all of Python as one, then graphs, views and gradients, each place by itself."""
+    places = 1
+    for holder in gc.get_referrers(self):
+        if isinstance(holder, (Node, View, Extra)):
+            places += 1
+        elif holder.__class__ is tuple and any(isinstance(h, Node) for h in gc.get_referrers(holder)):
+            places += sum(t is self for t in holder)  # what a node saved
+    return places
 
 
 @method

@@ -10,6 +10,7 @@ from chainrule.core.device import as_device
 from chainrule.core.dispatch_protocol import disabled as no_dispatch
 from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
+from chainrule.core.function_protocol import disabled as no_function
 from chainrule.core.layout import contiguous_format, strided
 from chainrule.core.public import method
 from chainrule.core.shape import strides_for
@@ -75,7 +76,16 @@ def _make_wrapper_subclass(
     return t
 
 
+def _subclassed(cls: Any, /, **named: Any) -> None:
+    """A class that answers ops and says nothing of functions wants none: its results are its own to make."""
+    super(Tensor, cls).__init_subclass__(**named)
+    answers = getattr(cls.__torch_dispatch__, "__func__", cls.__torch_dispatch__) is not no_dispatch
+    if answers and getattr(cls.__torch_function__, "__func__", None) is default:
+        cls.__torch_function__ = no_function
+
+
 _OF_THE_CLASS: dict[str, Any] = {
+    "__init_subclass__": classmethod(_subclassed),
     "_make_wrapper_subclass": staticmethod(_make_wrapper_subclass), "_make_subclass": staticmethod(_make_subclass_of),
     "__torch_dispatch__": classmethod(no_dispatch), "__torch_function__": classmethod(default),
 }  # fmt: skip
