@@ -7,8 +7,14 @@ import warnings
 from chainrule.config import settings
 from chainrule.core.sites import frames_to_user
 
-__all__ = ["alert_nondeterministic", "is_warn_always_enabled", "set_warn_always", "warn",
-    "warn_of_expanded", "warn_once"]
+__all__ = [
+    "alert_nondeterministic",
+    "is_warn_always_enabled",
+    "set_warn_always",
+    "warn",
+    "warn_of_expanded",
+    "warn_once",
+]
 
 _said: set[str] = set()
 _always = [False]

@@ -91,9 +91,7 @@ _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "ref
 
 
 def _grid_sampler(rank: int | None) -> Any:
-    def sampler(
-        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-    ) -> Tensor:
+    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         mode, padding = _MODES[interpolation_mode], _PADDINGS[padding_mode]
         _check_grid(input, grid, mode)
         if rank is not None and input.ndim != rank + 2:
