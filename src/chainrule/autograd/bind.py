@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.bind_inplace import inplace_function, signature_text
+from chainrule.autograd.bind_inplace import as_constant, inplace_function, signature_text
 from chainrule.autograd.bind_views import edge_lines, is_odd, is_plain, list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
@@ -211,18 +211,13 @@ def _compute_text(op: Op, kind: dict[str, str], args: list[str], bare: bool) -> 
     usual = "" if bare else " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
     ready = [f"shape = r_{op.inputs[0]}.shape"] if _asks_shape(op, kind) else []
     direct = _applied(ufunc, [f"r_{n}" for n in op.inputs], bool(ready))
-    numbers = "".join(f"r_{n} = {_as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
+    numbers = "".join(f"r_{n} = {as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
     return ready, f"{numbers}r = ({direct}) if {usual} else {general}" if usual else f"{numbers}r = {direct}"
 
 
 def _asks_shape(op: Op, kind: dict[str, str]) -> bool:
     """Is the shape of the first of two tensors asked for anyway, to see whether they are stretched?"""
     return list(kind.values()) == ["T", "T"] and bool(op.pulls) and _ufunc_of(op) is not None
-
-
-def _as_constant(n: str) -> str:
-    """A number made an array of the dtype `d`; as a number it would be converted at every call."""
-    return f"N32[{n}] if d is F32 else N64[{n}] if d is F64 else {n}"
 
 
 def _applied(ufunc: str, args: list[str], has_shape: bool) -> str:

@@ -16,17 +16,19 @@ from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import Inplace, door, with_early
 from chainrule.autograd.nodes import compiled, tuple_text
 from chainrule.backends import cpu
+from chainrule.backends.cpu.constants import F32_NUMBERS, F64_NUMBERS
 from chainrule.core.ambient import LISTENING, QUIET, THREAD
 from chainrule.core.op import Op
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import PLAIN, Store
 
-__all__ = ["inplace_function", "inplace_of", "signature_text"]
+__all__ = ["as_constant", "inplace_function", "inplace_of", "signature_text"]
 
 _SCOPE: dict[str, Any] = {
     "F32": np.dtype(np.float32), "F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "INSIDE": INSIDE,
     "LISTENING": LISTENING, "PLAIN": PLAIN, "QUIET": QUIET, "THREAD": THREAD, "cut_here": cut_here,
-    "Store": Store, "door": door, "getframe": sys._getframe, "new": object.__new__, "with_early": with_early, "xp": cpu,
+    "Store": Store, "door": door, "getframe": sys._getframe, "N32": F32_NUMBERS, "N64": F64_NUMBERS,
+    "new": object.__new__, "with_early": with_early, "xp": cpu,
 }  # fmt: skip
 
 
@@ -59,6 +61,11 @@ def _settle(form: Inplace, fn: Any) -> None:
     compiled(form.name, scope["text"](), scope)
     made = scope[form.name]
     fn.__defaults__, fn.__kwdefaults__, fn.__code__ = made.__defaults__, made.__kwdefaults__, made.__code__
+
+
+def as_constant(n: str) -> str:
+    """A number made an array of the dtype `d`; as a number it would be converted at every call."""
+    return f"(N32[{n}] if d is F32 else N64[{n}] if d is F64 else {n})"
 
 
 def signature_text(op: Op) -> list[str]:
@@ -116,7 +123,8 @@ def _fast_lines(op: Op, ufunc: str | None, slow: str) -> list[str]:
             f"    if r_{number}.dtype is not d or r_{number}.shape != r_{first}.shape or "
             f"r_{number}.base is r_{first}: {slow}",
             f"    wants = {number}.edge is not None or {number}.viewed is not None",
-            f"elif {number}.__class__ is float or {number}.__class__ is int: r_{number}, wants = {number}, False",
+            f"elif {number}.__class__ is float or {number}.__class__ is int:",
+            f"    r_{number}, wants = {as_constant(number) if ufunc else number}, False",
             f"else: {slow}",
         ]
         wants.append("wants")

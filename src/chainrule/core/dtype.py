@@ -421,6 +421,12 @@ def default_complex_dtype() -> dtype:
     return settings.default_dtype.to_complex()
 
 
+def refuse_huge(number: Any) -> None:
+    """Python's whole numbers have no end; those of a computation have 64 bits, with a sign or without."""
+    if number.__class__ is int and not -(1 << 63) <= number < 1 << 64:
+        raise OverflowError("int too big to convert" if number > 0 else "can't convert negative int to unsigned")
+
+
 def scalar_dtype(number: object) -> dtype:
     """The type a Python or NumPy number brings into promotion: bool, int64, the default float or complex."""
     if number.__class__ is float:  # the common case first: scalars are in every formula

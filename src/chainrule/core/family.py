@@ -268,6 +268,7 @@ def _as(t: Any, want: np.dtype[Any]) -> Any:
 
 def as_array(number: Any, want: np.dtype[Any]) -> Any:
     """A Python number as an array of a dtype; integers wrap around as PyTorch's do."""
+    dtypes.refuse_huge(number)
     try:
         return np.asarray(number).astype(want)
     except (OverflowError, TypeError):

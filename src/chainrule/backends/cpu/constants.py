@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.cpu._array import Array
+from chainrule.core.dtype import refuse_huge
 
 __all__ = ["F32_NUMBERS", "F64_NUMBERS", "Numbers", "constant", "zero", "zeros_beside"]
 
@@ -31,6 +32,7 @@ class Numbers(dict[Any, Any]):
     def __missing__(self, number: float) -> Array:
         if number == 0:
             return self.zeros[copysign(1, number) < 0]
+        refuse_huge(number)
         if len(self) >= _ENOUGH:
             self.clear()
         self[number] = made = self._made(number)
