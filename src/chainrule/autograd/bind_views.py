@@ -136,7 +136,7 @@ def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
     else:
         lines.append(f"else: cut = cut_here('{op.name}')")
     if many:
-        lines += ["    node.outputs = max(2, len(r))"]
+        lines += ["    node.outputs = len(r) if len(r) > 1 else 2"]
     return [*lines, *(_outputs(op, x) if many else _output(x, params))]
 
 
@@ -162,7 +162,7 @@ def _outputs(op: Op, x: str) -> list[str]:
         f"given = {{{params}}}", f"shape = r_{x}.shape", "version = s.version",
         f"base = {x} if v is None else v.base",
         "kind = 'NO_GRAD_MODE' if quiet else 'MULTI_OUTPUT_NODE'", "ts = []",
-        f"if node is not None: node.outline = (given, shape, {x}.dtype)",
+        f"if node is not None: node.outline = (given, shape, r_{x}.dtype)",
         "for i, r in enumerate(r):",
         "    t = new(Tensor)", "    t.raw = r", "    t.extra = None", "    t.cut = cut", "    t.store = s",
         "    if node is None: t.edge = None",

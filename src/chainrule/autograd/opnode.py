@@ -68,7 +68,7 @@ class OpNode(Node):
         if found is None and outline is not None:
             given, shape, dtype = outline
             parts = self.op.run(np, (np.broadcast_to(np.zeros((), np.bool_), shape),), given)
-            found = self.__dict__["metas"] = [(p.shape, dtype) for p in parts]
+            found = self.__dict__["metas"] = [(p.shape, OF_NUMPY[dtype]) for p in parts]
         return found
 
     def output_facts(self) -> list[tuple[Any, DType] | None] | None:

@@ -382,7 +382,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0, **named: Any) -> tuple[Tenso
     have = input.raw.shape if input.raw.__class__ is np.ndarray else tuple(input.shape)
     if not have:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    length = have[normalize_dim(dim, len(have))]
+    length = have[dim if 0 <= dim < len(have) else normalize_dim(dim, len(have))]
     size = chunk_size(length, chunks if chunks.__class__ is int else as_int("chunk", "chunks", 1, chunks))
     if not length:
         return split_with_sizes.public(input, (0,) * chunks, dim)  # type: ignore[no-any-return]
