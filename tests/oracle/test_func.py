@@ -264,3 +264,41 @@ def test_what_vmap_refuses(name: str) -> None:
             return type(error).__name__, str(error).split("(Triggered")[0].strip()
 
     assert said(chainrule) == said(torch)
+
+
+PICKED = [
+    "x.index_select(0, i)", "torch.gather(x, 0, i)", "x.index_fill(0, i, v)", "x.index_fill(0, i, 5.0)",
+    "x.index_copy(0, i, v)", "x.index_add(0, i, v)", "x.scatter_add(0, i, v)", "x.scatter(0, i, v)",
+    "x.scatter(0, i, 2.0)",
+]  # fmt: skip
+NUMBERED = {"x": [3.0, 4.0, 5.0], "i": [0, 0, 0], "v": [10.0, 20.0, 30.0]}
+
+
+@pytest.mark.parametrize("shared", ["", "x", "i", "v"])
+@pytest.mark.parametrize("vectors", ["", "x", "i", "xi", "xv", "iv", "xiv"])
+@pytest.mark.parametrize("text", PICKED)
+def test_numbers_are_picked_from_without_a_loop(text: str, vectors: str, shared: str) -> None:
+    """Each example's input, index and source may be a number or a vector of one: as PyTorch does one by one."""
+    here, there = [
+        {k: t.tensor(v).reshape(3, 1) if k in vectors else t.tensor(v) for k, v in NUMBERED.items()}
+        for t in (chainrule, torch)
+    ]
+    one = [k for k in NUMBERED if k in shared]
+    try:
+        rows = [
+            eval(text, {"torch": torch}, {k: v[0 if k in one else n] for k, v in there.items()}) for n in range(3)
+        ]
+    except RuntimeError:
+        return  # not allowed for one: what a batch makes of it is not compared
+    given = [v[0] if k in one else v for k, v in here.items()]
+    work = chainrule.vmap(
+        lambda x, i, v: eval(text, {"torch": chainrule}, {"x": x, "i": i, "v": v}),
+        in_dims=tuple(None if k in one else 0 for k in here),
+    )
+    loops = chainrule._C._functorch
+    loops._set_vmap_fallback_enabled(False)
+    try:
+        found = work(*given)
+    finally:
+        loops._set_vmap_fallback_enabled(True)
+    assert found.tolist() == torch.stack(rows).tolist()

@@ -31,8 +31,7 @@ class _Answers:
 
     def kept(self, outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """Results as a node keeps them, without history: tensors of classes that answer, the arrays of others."""
-        found = [call("detach", t) for t in outs]
-        return tuple([t if t.__class__ in WRAPPERS else t.raw for t in found])
+        return tuple([call("detach", t) if t.__class__ in WRAPPERS else t.raw for t in outs])
 
     def copied(self, t: Tensor) -> Tensor:
         """A copy of a tensor that is about to be changed."""

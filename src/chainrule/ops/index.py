@@ -68,16 +68,29 @@ def _elementwise_batched(name: str) -> Any:
     """gather and its kind: input, index and source have the same rank, so the axis just moves up by one."""
 
     def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
+        _check_ranks(name, values, batched)
         wide = _widened(values, batched, size)
-        rank = len(shape_of(wide[0])) - 1
-        dim = normalize_dim(params["dim"], rank)
-        if rank:
-            wide = [front(v, rank) if isinstance(v, Tensor) else v for v in wide]
-            return REGISTRY[name].call(tuple(wide), {**params, "dim": dim + 1})
-        lifted = [call("unsqueeze", v, dim=1) if isinstance(v, Tensor) and len(shape_of(v)) == 1 else v for v in wide]
-        return call("select", REGISTRY[name].call(tuple(lifted), {**params, "dim": 1}), dim=1, index=0)
+        shape = shape_of(wide[1 if name == "gather" else 0])
+        rank = max(len(shape_of(wide[0])) - 1, 1)  # a number is a vector of one
+        wide = [_as_vectors(v) if isinstance(v, Tensor) else v for v in wide]
+        wide = [front(v, rank) if isinstance(v, Tensor) else v for v in wide]
+        found = REGISTRY[name].call(tuple(wide), {**params, "dim": normalize_dim(params["dim"], rank) + 1})
+        return found if shape_of(found) == shape else call("reshape", found, shape=shape)
 
     return rule
+
+
+def _as_vectors(v: Any) -> Any:
+    """A batch of numbers as one of vectors."""
+    return call("unsqueeze", v, dim=1) if len(shape_of(v)) == 1 else v
+
+
+def _check_ranks(name: str, values: Any, batched: Any) -> None:
+    """One example's tensors have one rank, whatever a batch adds to some of them."""
+    x, index, *source = [max(len(shape_of(v)) - b, 1) for v, b in zip(values, batched) if isinstance(v, Tensor)]
+    other = "src" if x == index else "input" if name == "gather" else "self"
+    if any(rank != index for rank in (x, *source)) and 0 not in shape_of(values[1]):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
 
 
 def _slices_batched(name: str) -> Any:
@@ -94,12 +107,18 @@ def _over_slices(apply: Any, values: Any, batched: Any, size: int, params: Any) 
     x, index, *source = values
     rank = len(shape_of(x)) - bool(batched[0])
     if rank == 0:
-        return None
+        lifted = tuple(_lifted(v, b) for v, b in zip(values, batched))
+        return call("select", _over_slices(apply, lifted, batched, size, params), dim=1, index=0)
     if batched[1]:
         return _joined_slices(apply, (x, index, *source), batched, size, params, rank)
     dim = normalize_dim(params["dim"], rank)
     x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
     return apply((x, index, *source), {**params, "dim": dim + 1})
+
+
+def _lifted(v: Any, batched: bool) -> Any:
+    """What is a number in each example, as a vector of one."""
+    return v if len(shape_of(v)) > batched else call("unsqueeze", v, dim=-1)
 
 
 def _joined_slices(apply: Any, values: Any, batched: Any, size: int, params: Any, rank: int) -> Any:
@@ -150,12 +169,14 @@ def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     x, index = values
     rank = len(shape_of(x)) - bool(batched[0])
+    index = _lifted(index, batched[1])
     if rank == 0:
-        return None
+        found = _select_batched((_lifted(x, batched[0]), index), batched, size, params)
+        return call("select", found, dim=1, index=0)
     dim = normalize_dim(params["dim"], rank)
     if not batched[1]:
         return index_select.public(x, dim + 1, index)
-    return index_op.op.batch(values, batched, size, {"dims": (dim,)})
+    return index_op.op.batch((x, index), batched, size, {"dims": (dim,)})
 
 
 def _no_batch(name: str) -> Any:
@@ -530,7 +551,16 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     def fill(inputs: Any, params: dict[str, Any]) -> Any:
         return REGISTRY["index_fill"].call((*inputs, values[2]), params)
 
-    return None if batched[2] else _over_slices(fill, values[:2], batched[:2], size, params)
+    if not batched[2]:
+        return _over_slices(fill, values[:2], batched[:2], size, params)
+    x, index, value = values
+    index = _lifted(index, batched[1])
+    shape = list(shape_of(x)[1:] if batched[0] else shape_of(x))
+    if shape:
+        shape[normalize_dim(params["dim"], len(shape))] = shape_of(index)[-1]
+    column = call("reshape", value, shape=(size, *(1 for _ in shape)))
+    source = call("expand", column.to(x.dtype), size=(size, *shape))
+    return _over_slices(REGISTRY["index_copy"].call, (x, index, source), batched, size, params)
 
 
 @indexing(
