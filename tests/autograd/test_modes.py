@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -26,6 +27,41 @@ def test_modes_nest_and_restore_what_they_changed() -> None:
             assert on()
         assert not on()
     assert on()
+
+
+@pytest.mark.parametrize("make", [ch.no_grad, ch.inference_mode, lambda: ch.set_grad_enabled(False)])
+def test_an_interrupt_leaves_no_mode_on(make: Any) -> None:
+    """Ctrl-C is heard where a Python function begins and where a call returns; at the door of `__exit__` itself
+    nothing can be done about it."""
+    before = ambient.here(), len(ambient.LISTENING), len(ambient.QUIET)
+    for at in range(1000):
+        events = 0
+
+        def strike(frame: Any, event: str, arg: Any) -> None:
+            nonlocal events
+            at_the_door = frame.f_code.co_name == "__exit__" and event == "call"
+            if event not in ("call", "c_return") or at_the_door or frame.f_code.co_filename == __file__:
+                return
+            events += 1
+            if events > at:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        made = make()
+        try:
+            sys.setprofile(strike)
+            with made:
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        if made.__class__ is ch.set_grad_enabled and ambient.here() is not before[0]:
+            ch.set_grad_enabled(True)  # struck before the block began: it holds until then, as a function does
+        assert (ambient.here(), len(ambient.LISTENING), len(ambient.QUIET)) == before, at
+        if events <= at:
+            return
+    raise AssertionError("never struck")
 
 
 def test_a_switch_is_a_function_a_block_and_a_decorator() -> None:

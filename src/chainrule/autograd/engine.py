@@ -1,8 +1,7 @@
 """The engine: one pass over the graph, youngest node first. It knows nodes, never particular ops.
 
 `run` works in one of two worlds. On bare arrays (first-order backward) rules compute arrays. On tensors
-(`create_graph`,
-or while a transform listens) they compute tensors, which record their own graph.
+(`create_graph`, or while a transform listens) they compute tensors, which record their own graph.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from heapq import heappop, heappush
+from traceback import walk_tb
 from typing import Any
 
 from numpy import ndarray
@@ -17,6 +17,7 @@ from numpy import ndarray
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import LEAF_HOOKS, AccumulateGrad, Freed, Node, node_of
+from chainrule.autograd.saved import Packed
 from chainrule.autograd.tasks import (
     COLLECT,
     NESTED,
@@ -29,7 +30,7 @@ from chainrule.autograd.tasks import (
     running,
 )
 from chainrule.core.ambient import here, put
-from chainrule.core.sites import picture
+from chainrule.core.sites import INSIDE, picture
 from chainrule.core.tensor import Port
 from chainrule.errors import GraphError
 
@@ -77,8 +78,11 @@ def run(
         running.task = outer
         for leaf, key in moved:
             leaf.key = key  # by its age it may be reached from graphs older than this one
-        if here() is not before:
+        try:
             put(before)  # a hook may have entered a mode and not left it
+        except BaseException:  # Ctrl-C, just then
+            put(before)
+            raise
 
 
 def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wanted: Any, roles: Any) -> None:
@@ -150,6 +154,11 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wante
                 node.saved = freed
     except Exception as error:
         _show_forward(error, node)
+        if _came_back_unfit(error, node):
+            raise RuntimeError(
+                f"{error}: a saved tensor came back in another shape, from saved-tensor hooks or from the second run "
+                "of a checkpointed function"
+            ) from error
         raise
 
 
@@ -201,6 +210,15 @@ def _collect(node: Node, g: Any, wanted: Any) -> None:
     for index, part in enumerate(g):
         if (node, index) in wanted:
             wanted[node, index] = part
+
+
+def _came_back_unfit(error: Exception, node: Node | None) -> bool:
+    """Did a rule meet an array that does not fit, in place of what the node saved? Others' code may raise what it
+    likes."""
+    if not isinstance(error, ValueError) or node is None or node.saved.__class__ is not Packed:
+        return False
+    *_, last = walk_tb(error.__traceback__)
+    return INSIDE[last[0].f_code.co_filename]
 
 
 def _show_forward(error: Exception, node: Node | None) -> None:

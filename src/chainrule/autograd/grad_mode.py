@@ -44,7 +44,11 @@ class Mode:
         put(self._inside)
 
     def __exit__(self, *exc: object) -> None:
-        self._restore(self.changes())
+        try:
+            self._restore(self.changes())
+        except BaseException:  # Ctrl-C, just then
+            self._restore(self.changes())
+            raise
 
     def _restore(self, names: Iterable[str]) -> None:
         """Put back what this mode changed, and leave what others changed since."""

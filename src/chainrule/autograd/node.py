@@ -1,12 +1,10 @@
 """The graph: nodes that know how to pull a cotangent back, and the edges between them.
 
-A `Node` is one recorded application. `edges` says where the cotangent of each input goes: a node, a `Port`
-(one output of
-a node that has several), or None. `saved` is what the rules kept; backward replaces it by a `Freed` when the
-graph is
-released. `key` falls as nodes are made, so that a heap of keys yields the youngest node first: since a node
-is always
-younger than the nodes it points at, that order is topological, and nothing has to be counted beforehand.
+A `Node` is one recorded application. `edges` says where the cotangent of each input goes: a node, a `Port` (one
+output of a node that has several), or None. `saved` is what the rules kept; backward replaces it
+by a `Freed` when the graph is released. `key` falls as nodes are made, so that a heap of keys yields the youngest node
+first: since a node is always younger than the nodes it points at, that order is topological, and nothing has to be
+counted beforehand.
 """
 
 from __future__ import annotations
@@ -32,7 +30,8 @@ from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
 
 __all__ = [
     "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "LEAF_HOOKS", "Node", "Sink", "accumulator",
-    "edge_of", "hooks_of", "leave_accumulator", "node_of", "sink", "tick",
+    "edge_of", "hooks_of", "leave_accumulator", "node_of",
+    "poison_accumulator", "sink", "tick",
 ]  # fmt: skip
 
 tick = count(0, -1).__next__
@@ -306,6 +305,22 @@ def leave_accumulator(leaf: Tensor, forget: bool) -> None:
     me, shape = ref(held), tuple(leaf.raw.shape)  # the node holds what is made here: the way back is a weak one
     for name in ("pull", "pull_graph"):
         held.__dict__[name] = partial(_if_fitting, getattr(AccumulateGrad, name), me, shape)
+
+
+def poison_accumulator(leaf: Tensor) -> None:
+    """The leaf becomes another tensor: what graphs recorded so far add to it would go astray."""
+    extra = leaf.extra
+    held = extra.accumulator() if extra is not None and extra.accumulator is not None else None
+    if extra is not None and held is not None:
+        extra.accumulator = None
+        held.__dict__["pull"] = held.__dict__["pull_graph"] = _poisoned
+
+
+def _poisoned(g: Any) -> Any:
+    raise RuntimeError(
+        "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to "
+        "run backward on a tensor that was swapped. Swap before the forward, or after the backward."
+    )
 
 
 def _if_fitting(pull: Any, me: Any, shape: tuple[int, ...], g: Any) -> Any:

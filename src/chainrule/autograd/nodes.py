@@ -165,17 +165,30 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         lines += ["        out = out[()]"] if lay.outs else []
     if scalar and not conj:
         lines += _steps_lines(lay)
-    if conj:
-        turn = "conj" if raw else "conj_physical"
-        turned = f"[None if p is None else p.{turn}() for p in g]" if _listed(op) else f"g.{turn}()"
-        lines.append(f"    g = {turned}")
+    lines += _turned_lines(lay, raw) if conj else []
     if _listed(op) and not op.gaps:
         lines += ["    for _p in g:", "        if _p is None:"]
         lines += [
             "            g = whole(node, g)" if raw else "            g = whole_graph(node, g)",
             "            break",
         ]
-    return "\n".join(lines + _rule_lines(lay, ("conj" if raw else "conj_physical") if conj else "", raw))
+    return "\n".join(lines + _rule_lines(lay, raw))
+
+
+def _turned_lines(lay: Layout, raw: bool) -> list[str]:
+    """What makes a transpose an adjoint: everything kept is conjugated. `g` is not: conjugated there and back, its
+    zeros would lose the signs that PyTorch gives them."""
+    turn = "conj" if raw else "conj_physical"
+    lines = []
+    for n in lay.inputs:
+        value = f"complexed({n})" if lay.op.branches else n
+        one = {"N": f"{value}.conjugate()", "V": f"tuple([t.{turn}() for t in {n}])"}.get(
+            lay.kind[n], f"{value}.{turn}()"
+        )
+        lines.append(f"    {n} = {one}" if lay.always(n) else f"    {n} = None if {n} is None else {one}")
+    named = lay.op.outs if isinstance(lay.op.outs, tuple) else ("out",)
+    lines += [f"    {n} = {n}.{turn}()" for at, n in enumerate(named) if lay.outs and at in lay.kept]
+    return lines + [f"    if {p}.__class__ is complex: {p} = {p}.conjugate()" for p in lay.params]
 
 
 _UFUNCS = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "true_divide", "negative")}
@@ -234,32 +247,29 @@ def _out_names(lay: Layout, raw: bool) -> list[str]:
     return lines
 
 
-def _rule_lines(lay: Layout, turn: str, raw: bool) -> list[str]:
+def _rule_lines(lay: Layout, raw: bool) -> list[str]:
     op = lay.op
     if op.variadic:
         (n,) = op.inputs
         call = f"rule_{n}({', '.join(('g', *op.pulls[n].keeps))})"
-        done = f"p.{turn}()" if turn else "p"
         if lay.fit:
             found = f"zip(node.edges, {call}, {n}_shape, {n}_dtype)"
-            return [f"    return [None if e is None or p is None else fit({done}, s, d) for e, p, s, d in {found}]"]
-        unwanted = "e is None or p is None" if turn else "e is None"
-        return [f"    return [None if {unwanted} else {done} for e, p in zip(node.edges, {call})]"]
+            return [f"    return [None if e is None or p is None else fit(p, s, d) for e, p, s, d in {found}]"]
+        return [f"    return [None if e is None else p for e, p in zip(node.edges, {call})]"]
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
     if len(lay.ruled) == 1:
         (n,) = lay.ruled
-        return [f"    return ({_sloped(op, _fitted(lay, n, _call_of(op, n, turn), raw), 'node.edges[0]', raw)},)"]
+        return [f"    return ({_sloped(op, _fitted(lay, n, _call_of(op, n), raw), 'node.edges[0]', raw)},)"]
     for n in lay.ruled:
-        pulled = _sloped(op, _fitted(lay, n, _call_of(op, n, turn), raw), lay.edge(n), raw)
+        pulled = _sloped(op, _fitted(lay, n, _call_of(op, n), raw), lay.edge(n), raw)
         lines.append(f"    _{n} = None if {lay.edge(n)} is None else {pulled}")
     return [*lines, f"    return ({', '.join(f'_{n}' for n in lay.ruled)})"]
 
 
-def _call_of(op: Op, n: str, turn: str) -> str:
+def _call_of(op: Op, n: str) -> str:
     """A rule applied: its text in place, if it is a mere expression."""
     names = ("g", *op.pulls[n].keeps)
-    call = expression(op.pulls[n].fn, names) or f"rule_{n}({', '.join(names)})"
-    return f"{call}.{turn}()" if turn else call
+    return expression(op.pulls[n].fn, names) or f"rule_{n}({', '.join(names)})"
 
 
 def _fitted(lay: Layout, n: str, call: str, raw: bool) -> str:
@@ -287,13 +297,10 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
     return found
 
 
-_WRAPPING = frozenset(("add", "div", "mul", "sub", "where"))  # PyTorch makes a tensor of a number given to these
-
-
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
     scope: dict[str, Any] = {
-        "SCALARS": SCALARS, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened,
+        "SCALARS": SCALARS, "complexed": complexed, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened,
         "recover": recover, "rewrap": rewrap,
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph, "with_slope": with_slope,
@@ -312,12 +319,20 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
         body["frees"] = property(
             lambda node: node.saved.__class__ is not tuple or any([s is not None for s in node.saved[:count]])
         )
-    if op.name in _WRAPPING:
+    if op.wraps:
         given = [k for n, k in zip(op.inputs, kinds) if n in op.pulls]
         body["absent"] = -given.count("N") if given[0] == "N" else given.count("N")
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls
     return cls
+
+
+def complexed(x: Any) -> Any:
+    """A number, an array or a tensor as complex numbers: then its conjugate lies on the other side of a cut."""
+    if isinstance(x, (int, float, complex)):
+        return complex(x)
+    kind = x.dtype
+    return x if (kind.is_complex if isinstance(x, Tensor) else kind.kind == "c") else x + 0j
 
 
 def verify_list(node: Node, tensors: tuple[Any, ...]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.autograd.node import Node
-from chainrule.autograd.saved import SavedTensor, opened, recover, verify
+from chainrule.autograd.saved import SavedTensor, opened, recover, shown, verify
 from chainrule.autograd.unfold import unfolded
 from chainrule.core.dtype import OF_NUMPY, result_type
 from chainrule.core.dtype import dtype as DType
@@ -54,9 +54,7 @@ class OpNode(Node):
         return value
 
     def _raw_saved_value(self, at: int, index: int | None, asked: str) -> Any:
-        entry = opened(self, self.layout.outs_at())[at]
-        if index is not None:
-            return entry[index]
+        entry = shown(self, at, self.layout.outs_at(), index)
         if isinstance(entry, SavedTensor) or (entry.__class__ is tuple and entry and isinstance(entry[0], SavedTensor)):
             return entry
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {asked!r}")

@@ -1,13 +1,13 @@
 """Values kept for backward: checked against change, packed by user hooks, freed after use.
 
 A node of an op keeps bare values, and its generated pull checks their versions. Where a user wants a say
-(saved-tensor
-hooks, `_raw_saved_*`) or the node is a custom Function's, each tensor is kept as a `SavedTensor`.
+(saved-tensor hooks, `_raw_saved_*`) or the node is a custom Function's, each tensor is kept as a `SavedTensor`.
 """
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
-    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "stale",
+    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "shown", "stale",
     "verify",
 ]  # fmt: skip
 
@@ -35,6 +35,11 @@ _PACK_WROTE = (
     "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
     "issue if you need to perform in-place operations on the input to a pack hook."
 )
+_HOOKED_LATE = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are "
+    "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved variables after calling backward."
+)
 _new = object.__new__
 
 
@@ -45,10 +50,11 @@ class SavedTensor:
     The node's outputs are kept as arrays: a tensor would hold the node that holds it.
     """
 
-    __slots__ = ("detached", "edge", "held", "index", "store", "unpack_hook", "version")
+    __slots__ = ("detached", "edge", "held", "index", "owner", "store", "unpack_hook", "version")
 
     held: Any  # a Tensor; an array if `index` is not None; what the pack hook returned
     index: int | None  # which output of the node, -1 for one without gradient; None for an input
+    owner: ref[Node] | None  # the op's node that keeps it, where a user may hold it longer
     unpack_hook: Any
     edge: Any  # of an input that was packed: where its gradient goes
     store: Store | None
@@ -61,9 +67,15 @@ class SavedTensor:
     @property
     def data(self) -> Any:
         """What is kept: the tensor, or what the pack hook returned, as it is."""
+        if self._was_freed():
+            return None
         if self.index is not None and self.unpack_hook is None:
             return fresh(self.held)
         return self.held
+
+    def _was_freed(self) -> bool:
+        node = None if self.owner is None else self.owner()
+        return node is not None and node.saved.__class__ is Freed
 
     def unpack(self, node: Node | None = None) -> Any:
         """The value as a tensor that takes part in the graph."""
@@ -110,6 +122,8 @@ class SavedTensor:
                 "register_hooks(): incompatible function arguments. The following argument types are "
                 "supported: (self, pack_hook: Callable, unpack_hook: Callable)"
             )
+        if self._was_freed():
+            raise FreedError(_HOOKED_LATE)
         if self.unpack_hook is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set. "
@@ -136,7 +150,7 @@ class SavedTensor:
 def _bare(held: Any, index: int | None, store: Store | None, version: int) -> SavedTensor:
     saved: SavedTensor = _new(SavedTensor)
     saved.held, saved.index, saved.store, saved.version = held, index, store, version
-    saved.unpack_hook = saved.edge = None
+    saved.unpack_hook = saved.edge = saved.owner = None
     saved.detached = True
     return saved
 
@@ -256,6 +270,18 @@ def opened(node: Node, outs_at: int | None) -> list[Any]:
         open_up(node, outs_at)
     entries: list[Any] = node.saved.entries
     return entries
+
+
+def shown(node: Node, at: int, outs_at: int | None, index: int | None) -> Any:
+    """What a node keeps in one place, for a user who asks for the record; of a freed one, a record without value."""
+    found: Any = _bare(None, None, None, 0)
+    if node.saved.__class__ is not Freed:
+        entry = opened(node, outs_at)[at]
+        found = entry if index is None else entry[index]
+    for saved in found if isinstance(found, tuple) else (found,):
+        if isinstance(saved, SavedTensor):
+            saved.owner = ref(node)
+    return found
 
 
 def rewrapped(t: Tensor, edge: Any) -> Tensor:

@@ -94,7 +94,10 @@ class _End:
         self.record = DEFAULT
 
     def __del__(self) -> None:
-        _unmark(self.record, DEFAULT)
+        if not _usual(self.record):
+            del LISTENING[-1]
+        if not self.record.grad:
+            del QUIET[-1]
 
 
 class _Thread(threading.local):
@@ -113,31 +116,28 @@ def here() -> Ambient:
 
 
 def put(record: Ambient) -> Ambient:
-    """Make `record` this thread's state; return the one it replaces."""
+    """Make `record` this thread's state; return the one it replaces.
+
+    Ctrl-C is heard where a function begins and where a call returns. Here nothing is called, so it strikes before
+    everything or not at all.
+    """
     before = THREAD.record
     if before is record:
         return before
-    _mark(before, record)
+    was, usual = before is DEFAULT or before is NO_GRAD, record is DEFAULT or record is NO_GRAD
+    if was and not usual:
+        LISTENING[:0] = _MARK
+    if before.grad and not record.grad:
+        QUIET[:0] = _MARK
     THREAD.record = THREAD.end.record = record
-    _unmark(before, record)
+    if usual and not was:
+        del LISTENING[-1]
+    if record.grad and not before.grad:
+        del QUIET[-1]
     return before
 
 
-# A mark is set before the record and taken away after it: an interrupt in between leaves one too many, never too few.
-
-
-def _mark(before: Ambient, record: Ambient) -> None:
-    if _usual(before) and not _usual(record):
-        LISTENING.append(None)
-    if before.grad and not record.grad:
-        QUIET.append(None)
-
-
-def _unmark(before: Ambient, record: Ambient) -> None:
-    if _usual(record) and not _usual(before):
-        LISTENING.pop()
-    if record.grad and not before.grad:
-        QUIET.pop()
+_MARK = (None,)
 
 
 def _usual(record: Ambient) -> bool:
@@ -157,4 +157,8 @@ def swapped(**changes: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        put(before)
+        try:
+            put(before)
+        except BaseException:  # Ctrl-C, just then
+            put(before)
+            raise

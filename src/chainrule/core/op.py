@@ -17,9 +17,9 @@ parameters name what must be kept until backward: an input, a static parameter, 
 formulas over operators and op functions: given arrays they compute arrays, given tensors they compute differentiable
 tensors.
 
-A rule of a holomorphic op is the plain transpose, without conjugates: for complex dtypes the engine conjugates `g` and
-the result, which turns the transpose into the adjoint that PyTorch's convention asks for. Ops that are not holomorphic
-(abs, real, angle, ...) say so and write the adjoint themselves.
+A rule of a holomorphic op is the plain transpose, without conjugates, and has no complex constants: for complex dtypes
+the engine conjugates what the rule keeps, which turns the transpose into the adjoint that PyTorch's convention asks
+for. Ops that are not holomorphic (abs, real, angle, ...) say so and write the adjoint themselves.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class Op:
 
     __slots__ = (
         "batch",  # override of the family's vmap rule, or None
+        "branches",  # real values among complex ones lie on a branch cut of its rules, as a negative base does
         "check",  # (inputs, params) -> None: raises for what the op refuses; called where dtypes are unusual, or None
         "defaults",  # name -> default of every parameter that has one
         "differentiable",  # positions of the outputs that carry gradients
@@ -131,6 +132,7 @@ class Op:
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
+        "wraps",  # PyTorch makes a tensor of a number given to it: its nodes have an empty edge for each
         "write",  # override of how the in-place form writes, or None
     )
 
@@ -160,6 +162,8 @@ class Op:
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
         self.straight: bool = facts.pop("straight", False)
         self.steps: Callable[..., Any] | None = facts.pop("steps", None)
+        self.branches: bool = facts.pop("branches", False)
+        self.wraps: bool = facts.pop("wraps", False)
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""
         self.integers: str = facts.pop("integers", plain)

@@ -84,7 +84,9 @@ def _addend(input: Any, other: Any, alpha: Any) -> Any:
     return times(other, alpha)
 
 
-@elementwise(samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha")
+@elementwise(
+    samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha", wraps=True
+)  # fmt: skip
 def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Sum of two tensors, element by element; `other` is first multiplied by `alpha`."""
     return xp.add(input, other) if alpha == 1 else xp.add(input, _addend(input, other, alpha))
@@ -98,6 +100,7 @@ add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha
     check=both(check_difference, _check_alpha),
     integers="i",
     early="alpha",
+    wraps=True,
 )
 def sub(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Difference of two tensors, element by element; `other` is first multiplied by `alpha`."""
@@ -142,7 +145,7 @@ neg.vjp(input=lambda g: -g)
 # ---------------------------------------------------------------------------------------- products and quotients
 
 
-@elementwise(samples=samples(real, two))
+@elementwise(samples=samples(real, two), wraps=True)
 def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Product of two tensors, element by element."""
     return xp.multiply(input, other)
@@ -203,6 +206,7 @@ _DIV_IN = {None: "float", "floor": "same", "trunc": "native"}
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
     promote=lambda params: _DIV_IN[params["rounding_mode"]],
     check=_check_div,
+    wraps=True,
 )
 def div(xp: Any, input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Quotient of two tensors, element by element, true or rounded down ("floor") or toward zero ("trunc")."""
@@ -329,6 +333,7 @@ _SHORT_CUTS: dict[Any, Any] = {
         ],
     ),
     check=_check_pow,
+    branches=True,
     node={"TT": "PowBackward1", "TN": "PowBackward0", "NT": "PowBackward2"},
 )
 def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
@@ -387,7 +392,7 @@ def _check_rpow(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @elementwise(
     samples=samples(positive, [((3,), 2.5), ((3, 4), (4,))]), check=_check_rpow, name="rpow", spelled="",
-    node={"": "PowBackward2"},
+    node={"": "PowBackward2"}, branches=True,
 )  # fmt: skip
 def rpow(xp: Any, input: Array, base: Array | Number) -> Array:
     """`base` to the power of every element: `2 ** x`."""

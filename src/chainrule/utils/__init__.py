@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from chainrule.utils.swapping import swap_tensors
+
+__all__ = ["swap_tensors"]
+
 
 def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
