@@ -405,9 +405,12 @@ def _joined(held: Tensor, g: Any) -> Any:
     return arrived + held if held.raw.__class__ is SparseArray else held + arrived
 
 
+_BARE = frozenset((np.ndarray, SparseArray))
+
+
 def accumulate_graph(leaf: Tensor, g: Any) -> None:
     """Add a cotangent that is a tensor to the leaf's gradient: out of place if that is recorded."""
-    if g.__class__ is Tensor and g.raw.__class__ is np.ndarray and not here().grad:
+    if g.__class__ is Tensor and g.raw.__class__ in _BARE and not here().grad:
         accumulate(leaf, g.raw)  # without its tangent, as PyTorch
         return
     extra = leaf.extra
