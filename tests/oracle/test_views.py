@@ -240,3 +240,49 @@ def test_program(name: str) -> None:
     assert got[:2] == want[:2]
     for a, b in zip(got[2:], want[2:], strict=True):
         assert np.allclose(a, b)
+
+
+# Of a view made in no_grad: no gradient flows to it, so what only that gradient would ask for is not kept.
+ON_QUIET_VIEWS: dict[str, Any] = {
+    "sin": lambda lib, v, w: v.sin(),
+    "exp": lambda lib, v, w: v.exp(),
+    "mul": lambda lib, v, w: v * w,
+    "mul of itself": lambda lib, v, w: v * v,
+    "div": lambda lib, v, w: v / w,
+    "mm": lambda lib, v, w: v[None] @ w[:, None],
+    "atan2": lambda lib, v, w: lib.atan2(v, w),
+    "pow": lambda lib, v, w: v**w,
+    "where": lambda lib, v, w: lib.where(v > 0, v, w),
+}
+
+
+def quiet_view_facts(lib: Any, op: Any, wants: bool) -> list[str]:
+    b = lib.tensor([1.0, 2.0], requires_grad=True) * 2
+    with lib.no_grad():
+        v = b.view(-1)
+    w = lib.tensor([3.0, 4.0], requires_grad=wants)
+    with lib.inference_mode():
+        unsavable = lib.tensor([1.0, 2.0])
+    y = op(lib, v, w)
+    facts = [y.grad_fn.name(), str(y.requires_grad)]
+    facts += [first_words(lambda: y.sum().backward()) for _ in range(2)]
+    z = op(lib, v, w)
+    facts.append(first_words(lambda: op(lib, v, unsavable)))
+    with lib.no_grad():
+        b.mul_(2)
+    return [*facts, first_words(lambda: z.sum().backward()), str(w.grad is not None)]
+
+
+def first_words(act: Any) -> str:
+    try:
+        act()
+    except RuntimeError as error:
+        return str(error)[:40]
+    return "fine"
+
+
+@pytest.mark.parametrize("wants", [False, True])
+@pytest.mark.parametrize("name", ON_QUIET_VIEWS)
+def test_what_is_kept_of_a_quiet_view(name: str, wants: bool) -> None:
+    op = ON_QUIET_VIEWS[name]
+    assert quiet_view_facts(chainrule, op, wants) == quiet_view_facts(torch, op, wants)

@@ -22,6 +22,7 @@ from chainrule.autograd.bind_inplace import as_constant, inplace_function, signa
 from chainrule.autograd.bind_views import edge_lines, is_odd, is_plain, list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
+from chainrule.autograd.eager import attach
 from chainrule.autograd.inline import expression, ufunc_of
 from chainrule.autograd.node import Sink, accumulator, tick
 from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, tuple_text
@@ -61,7 +62,7 @@ _COMMON: dict[str, Any] = {
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
     "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
     "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
-    "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink,
+    "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink, "attach": attach,
 }  # fmt: skip
 
 
@@ -271,12 +272,15 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         return [*lines, f"if {wants}: cut = cut_here('{op.name}')"] if tensors else lines
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
     lay = Layout(op, kinds, False)
+    given = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
+    results = tuple_text(["r", *_others(op)]) if op.outs is not None else "r"
+    careful = f"return attach(op, {tuple_text(list(op.inputs))}, {given}, {results}, None)"
     lines = []
     for n in lay.ruled:
         if kind[n] == "O":
-            lines += [f"if {n} is None: e_{n} = None", "else:", *("    " + line for line in edge_lines(n))]
+            lines += [f"if {n} is None: e_{n} = None", "else:", *("    " + line for line in edge_lines(n, careful))]
         else:
-            lines += edge_lines(n)
+            lines += edge_lines(n, careful)
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
     lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
     lines += ["elif QUIET and not THREAD.record.grad:", "    node = store = None", "    cut = cut_here('no_grad')"]

@@ -31,15 +31,17 @@ def is_odd(n: str) -> str:
     return f"({n}.__class__ is not Tensor and {n}.__class__ not in PLAIN)"
 
 
-def edge_lines(n: str) -> list[str]:
-    """Find the edge `e_n` of a tensor `n`, the accumulator if it is a leaf."""
-    return [*_own_edge(n), f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
+def edge_lines(n: str, careful: str) -> list[str]:
+    """Find the edge `e_n` of a tensor `n`, the accumulator if it is a leaf; `careful`: what is done if it is a sink."""
+    return [*_own_edge(n, careful), f"if e_{n} is LEAF: e_{n} = accumulator({n})"]
 
 
-def _own_edge(n: str) -> list[str]:
+def _own_edge(n: str, careful: str = "") -> list[str]:
     """`e_n = n.edge`, for a view after `refresh`, unless that has nothing to do: the usual case, and 0.13 us a call."""
     fresh = f"{n}.viewed.version == {n}.store.version and e_{n} is not None and e_{n}.__class__ is not Sink"
     stale = [f"if {n}.viewed is not None and not ({fresh}):", f"    refresh({n})", f"    e_{n} = {n}.edge"]
+    if careful:
+        stale.append(f"    if e_{n}.__class__ is Sink and not (QUIET and not THREAD.record.grad): {careful}")
     return [f"e_{n} = {n}.edge", *stale]
 
 

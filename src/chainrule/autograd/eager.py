@@ -197,6 +197,8 @@ def recorded(
     """The node of one application, or None if no differentiable input wants a gradient."""
     if all(e is None for e in edges):
         return None
+    if len(op.pulls) > 1:  # what only gradients that go nowhere would ask for is not kept
+        edges = tuple([None if e.__class__ is Sink else e for e in edges])
     second = op.overload is not None and params[op.overload] is not None
     cls = node_class(op, *_variant(op, inputs, outs), second)
     store = None
@@ -207,6 +209,8 @@ def recorded(
         for t in kept[1:]:
             t.store = store  # one store speaks for all outputs that a node keeps
     node: Node = cls.record(edges, inputs, raws, store, params)
+    if not any(edges) and not store and not any([s is not None for s in node.saved[: len(cls.layout.inputs)]]):
+        node.__dict__["frees"] = False  # there is nothing that a second pass would miss
     node.code, node.lasti = here_in_user_code()
     if here().anomaly is not None:
         remember(node)

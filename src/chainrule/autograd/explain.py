@@ -5,16 +5,18 @@ Nothing here runs unless an error is about to be raised.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from chainrule.autograd.cuts import last_exit, told
 from chainrule.autograd.node import AccumulateGrad, Freed, Node, node_of
+from chainrule.autograd.tasks import running
 from chainrule.core.dtype import FLOAT, OF_NUMPY
 from chainrule.core.sites import called_here, here_in_user_code, is_item_assignment, picture
 from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor
+from chainrule.errors import FreedError
 
 __all__ = [
-    "detached_text", "forward_name", "freed_text", "inference_text", "leaf_text", "not_scalar_text", "stale_text",
+    "detached_text", "forward_name", "freed", "inference_text", "leaf_text", "not_scalar_text", "stale_text",
     "unused_text",
 ]  # fmt: skip
 
@@ -109,7 +111,13 @@ _TWICE = (
 )
 
 
-def freed_text(node: Node, mark: Freed, roots: Any) -> str:
+def freed(node: Node, mark: Freed) -> NoReturn:
+    """Backward through values that are gone."""
+    task = running.task
+    raise FreedError(_freed_text(node, mark, None if task is None else task.edges))
+
+
+def _freed_text(node: Node, mark: Freed, roots: Any) -> str:
     """The saved values of `node` are gone. `roots`: the edges the pass began with that needs them, None outside one."""
     name = called_here(lambda v: isinstance(v, Tensor) and v.edge is not None and node_of(v.edge) is node)
     what = f"{name}, " if name else ""

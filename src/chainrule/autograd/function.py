@@ -32,9 +32,10 @@ import numpy as np
 from chainrule.autograd import forward as forward_mode
 from chainrule.autograd import forward_ad
 from chainrule.autograd.anomaly_mode import remember
+from chainrule.autograd.explain import freed
 from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accumulator, tick
 from chainrule.autograd.refusing import Error, refusing
-from chainrule.autograd.saved import SavedTensor, freed, kept_input, kept_output
+from chainrule.autograd.saved import SavedTensor, kept_input, kept_output
 from chainrule.autograd.tangents import check_size
 from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import store_of, touch, version_of

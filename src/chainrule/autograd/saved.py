@@ -11,14 +11,15 @@ from weakref import ref
 
 import numpy as np
 
-from chainrule.autograd.explain import freed_text, inference_text, stale_text
-from chainrule.autograd.node import Freed, Node, Sink, accumulator
+from chainrule.autograd.explain import freed, inference_text, stale_text
+from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.tangents import set_tangent
-from chainrule.autograd.tasks import for_users, running
+from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import InferenceStore, version_of, watch
+from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, put, swapped
 from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
-from chainrule.errors import FreedError, InferenceError, StaleError
+from chainrule.errors import InferenceError, StaleError
 
 __all__ = [
     "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "shown", "stale",
@@ -291,12 +292,6 @@ def rewrapped(t: Tensor, edge: Any) -> Tensor:
     return alias
 
 
-def freed(node: Node, mark: Freed) -> NoReturn:
-    """Backward through values that are gone."""
-    task = running.task
-    raise FreedError(freed_text(node, mark, None if task is None else task.edges))
-
-
 def verify(node: Node) -> None:
     """Raise if a saved tensor changed since it was saved."""
     saved, checks = node.saved, node.checks
@@ -305,21 +300,14 @@ def verify(node: Node) -> None:
     for at, value in enumerate(saved):
         if isinstance(value, Tensor) and value.store is not None:
             expected = checks[at] if checks is not None else 0
-            if value.store.version != expected and _is_asked_for(node, at):
+            if value.store.version != expected:
+                refresh(value, asked=True)  # of a view that may not be read any more, that is the first thing to say
                 stale(node, value, value.store, expected)
             if value.extra is not None and value.extra.detached is not None and node.key > value.extra.detached:
                 raise RuntimeError(
                     "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): use "
                     ".detach() instead."
                 )
-
-
-def _is_asked_for(node: Any, at: int) -> bool:
-    """Does a gradient that goes somewhere need the saved value in this place?"""
-    lay = node.layout
-    needers = lay.needers(lay.unpacked()[at])
-    edges = [e for n, e in zip(lay.ruled, node.edges) if n in needers and e]
-    return lay.op.variadic or any([e.__class__ is not Sink for e in edges])
 
 
 def stale(node: Node | None, value: Any, store: Any, expected: int, maker: Any = None) -> NoReturn:

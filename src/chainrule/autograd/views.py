@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.explain import forward_name
+from chainrule.autograd.explain import forward_name, freed
 from chainrule.autograd.node import Freed, Node, Sink, accumulator, hooks_of, sink, tick
-from chainrule.autograd.saved import freed
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import FLOAT
