@@ -109,8 +109,8 @@ def reduce_pair(w: Writer) -> str | None:
     name = w.one("max", "min", "median", "sort", "kthvalue", "cummax", "cummin", "mode", "topk")
     if bool(w.t(x).detach().isnan().any()):
         return None  # a nan has no place in an order
-    if w.t(x).detach().unique().numel() < max(w.t(x).numel(), 1):
-        return None  # which of two equal elements is found is nobody's promise
+    if w.t(x).detach().mul(1e9).round().unique().numel() < max(w.t(x).numel(), 1):
+        return None  # which of two equal elements is found is nobody's promise; the last bit decides between near ones
     more = {"kthvalue": f"1, dim={d}", "topk": f"1, dim={d}"}.get(name, f"dim={d}")
     if name in ("max", "min", "median") and w.chance(0.4):
         return f"{w.new()} = {x}.{name}()"

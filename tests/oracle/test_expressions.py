@@ -155,6 +155,28 @@ torch.func.linearize(torch.cos, v.requires_grad_())[1](torch.ones(4)) | x.data.i
 torch.nn.functional.linear(x, x[0], v[:1])
 torch.autograd.functional.jacobian(torch.sin, e) | x.argmax(10**20)
 """
+WHERE_NOTHING_IS = """
+torch.nn.functional.adaptive_avg_pool2d(x[:, :0], 1) | torch.nn.functional.adaptive_avg_pool2d(x[:0], 1)
+torch.dist(e, e, float("inf")) | torch.dist(e, e, 0) | torch.cummin(x[:, :0], 4) | torch.cummax(e, -3)
+torch.cummax(x, -3) | e.scatter_add_(0, e.long(), e) | e.index_copy_(0, e.long(), e) | e.index_add_(0, e.long(), e)
+torch.nn.functional.linear(x[:, :0] > 0, x[:, :0] > 0) | (x[:0] * 1j).amax(1) | (x[:0] * 1j).amin(0) | (e * 1j).amax()
+x[:0, :0].__setitem__((slice(None), [0]), 2.0) | torch.nn.functional.pad(e.int(), [-1, 1], value=0.5)
+torch.nn.functional.pad(x, [-4, 5]) | torch.nn.functional.pad(x, [5, -4]) | torch.nn.functional.pad(x, [-1, -2, -1, 0])
+torch.nan_to_num(e.long(), 3.0, [1, "x"]) | torch.nan_to_num(v.long(), "x") | torch.nan_to_num(v > 1, 1j)
+"""
+OF_ONE_NUMBER = """
+x.to(1.5, copy=False) | x.to(1j) | x.to(True) | x.to([]) | torch.repeat_interleave(x[0, 0], 2, 0)
+torch.repeat_interleave(x[0, 0], 2) | torch.repeat_interleave(x[0, 0], torch.tensor([2]), 0)
+torch.clamp_min(x > 1, True) | torch.clamp_max(x > 1, 1) | torch.clamp(x > 1, max=True) | torch.clamp_min(x > 1, x > 2)
+torch.masked_fill(v.long(), v > 1, v[0].requires_grad_()) | torch.masked_fill(v.long(), v > 1, v[1])
+torch.nn.functional.linear(x[None], x[0], v[0]) | torch.nn.functional.linear(v, v, v[0])
+torch.nn.functional.linear(x, x[0], v[0]) | torch.pow(v * 0j, v * 0j) | torch.pow(v * 0j, 0) | 0 ** (v * 0j)
+torch.index_put(x, (x > 0,), torch.tensor(True)) | torch.index_put(v.long(), (v > 1,), torch.tensor([1.5]))
+torch.index_put(x, (x > 0,), torch.tensor(True), True) | torch.index_put(v.long(), (torch.tensor([0]),), v[0])
+torch.nn.functional.pad(v.to(torch.uint8), (1, 1), value=-1) | torch.nn.functional.pad(v > 1, (1, 1), value=2)
+torch.vmap(lambda a: a, chunk_size=1)(x[:1].requires_grad_()).is_leaf
+torch.vmap(torch.func.jacrev(lambda a: torch.nn.functional.linear(a, torch.ones(3, 3))))(x).stride()
+"""
 AT_THE_EDGE = """
 torch.conj_physical(x) is x | torch.conj_physical(x * 1j) | torch.heaviside(x / 0 - x / 0, x)
 x[1:, None].stride() | x[:1].t().unsqueeze(0).stride() | x[:, :1].t().unsqueeze(-1).stride()
@@ -193,6 +215,8 @@ TEXTS = [
     CALLED_BY_PARTS,
     OF_NUMBERS,
     WITHOUT_CUDA,
+    WHERE_NOTHING_IS,
+    OF_ONE_NUMBER,
     AT_THE_EDGE,
     NAMED,
     CALLED_AT_RANDOM,

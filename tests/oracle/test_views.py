@@ -209,6 +209,14 @@ PROGRAMS = {
     "the base of unbound parts": lambda lib, x: ((y := x * 2), (p := y.unbind()), y.mul_(2), p[0] * 2)[3],
     "unsafe parts": lambda lib, x: (x * 2).unsafe_chunk(2)[0].mul_(2),
     "data": lambda lib, x: ((y := x * 2).data.mul_(3), y * x)[1],
+    "a view of a changed view": lambda lib, x: (
+        (y := lib.nn.functional.tanhshrink(x)),
+        (v := y.t()),
+        (w := v[...]),
+        v.sin_(),
+        w.sin_(),
+        y,
+    )[-1],
     "retain": lambda lib, x: ((y := x * 2).retain_grad(), y[0].mul_(3), y)[2],
 }
 

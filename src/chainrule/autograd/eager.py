@@ -158,6 +158,8 @@ def _record_or_cut(
                     cut = Cut(f"{op.name} indices", node.code, node.lasti)
         elif params.get("dtype") is not None and op.family.name in ("reduction", "scan"):
             raise RuntimeError(f"Autograd not support dtype: {params['dtype'].title}")
+        elif inputs[0].dtype.category < FLOAT:  # a value that wants a gradient would be written into integers
+            raise RuntimeError(f"Autograd not support dtype: {inputs[0].dtype.title}")
         else:
             cut = cut_here("integers")
     if cut is not None:
@@ -293,8 +295,8 @@ def eager_inplace(
     recording = recording and target.dtype.category >= FLOAT
     check_writable(target, recording and bool(op.pulls or op.in_place_slope), op.name + "_")
     dual = forward.active(inputs) and target.dtype.category >= FLOAT
+    edges = edges_of(op, inputs) if recording else ()  # first of all: it brings views up to date
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
-    edges = edges_of(op, inputs) if recording else ()
     write()
     touch(target, op.name + "_")
     if recording and op.in_place_slope:

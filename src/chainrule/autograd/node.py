@@ -389,7 +389,12 @@ def accumulate(leaf: Tensor, g: Any) -> None:
             t = extra.grad = fresh(owned(g, leaf))
             t.cut = _BY_BACKWARD
         elif held.__class__ is Tensor and held.raw.flags.writeable:
-            held.raw += g
+            try:
+                held.raw += g
+            except ValueError:  # somebody gave the gradient another shape
+                raise RuntimeError(
+                    f"output with shape {list(held.raw.shape)} doesn't match the broadcast shape {list(np.shape(g))}"
+                ) from None
             touch(held, "accumulation of a gradient")
         else:
             extra.grad = _joined(held, g)

@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule.core.family import call
 from chainrule.core.shape import numel
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.core.tree import tree_flatten, tree_unflatten
 from chainrule.func.forward import jvp_of
 from chainrule.func.reverse import Argnums, normalized, vjp_of
@@ -41,7 +41,9 @@ def _basis(flat: list[Tensor], total: int, start: int, stop: int) -> list[Any]:
         rows = call(
             "narrow", call("narrow", eye, dim=0, start=start, length=stop - start), dim=1, start=at, length=size
         )
-        parts.append(call("reshape", rows, (stop - start, *t.shape)))
+        part = call("reshape", rows, (stop - start, *t.shape))
+        # inside a transform: as PyTorch makes it of the output, so that a batch of results has memory of its own
+        parts.append(call("add", part, call("zeros_like", t)) if t.__class__ in FOREIGN else part)
         at += size
     return parts
 

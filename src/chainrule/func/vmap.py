@@ -43,7 +43,7 @@ def mapped_over(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         flat, dims, spec = _inputs(func, in_dims, args)
         size = _batch_size(flat, dims)
-        if chunk_size is None or chunk_size == "all" or chunk_size >= size:
+        if chunk_size is None or chunk_size == "all":
             return _run(func, flat, dims, spec, kwargs, out_dims, size, randomness)
         return _in_chunks(func, flat, dims, spec, kwargs, out_dims, size, randomness, chunk_size)
 

@@ -348,7 +348,10 @@ def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
         short = _SHORT_CUTS.get(exponent[()])
         if short is not None and exponent.dtype.kind == "f" and getattr(input, "ndim", 0):
             return short(xp, input)
-    return xp.power(input, exponent)
+    out = xp.power(input, exponent)
+    if out.dtype.kind == "c" and getattr(exponent, "ndim", 0):
+        return xp.where((input == 0) & (exponent == 0), complex("nan+nanj"), out).astype(out.dtype)  # by a logarithm
+    return out
 
 
 def _pull_base(g: Any, input: Any, exponent: Any) -> Any:

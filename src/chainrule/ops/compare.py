@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.autograd.door import check_partial_overlap
 from chainrule.backends.cpu import memory
+from chainrule.core.blame import kind_of
 from chainrule.core.dtype import COMPLEX, OF_NUMPY, bool_, c_name, finfo, uint8, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
@@ -352,6 +353,8 @@ def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise unimplemented("clamp_cpu" if any(isinstance(b, Tensor) for b in bounds) else "clamp_scalar_cpu", met)
     for b in bounds:
         if b is not None and not isinstance(b, Tensor):
+            if met is bool_:
+                raise unimplemented("clamp_max_scalar_cpu" if bounds[0] is None else "clamp_min_scalar_cpu", met)
             refuse_overflow(b, met)
 
 
@@ -397,7 +400,8 @@ def _check_bound(kernel: str) -> Check:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         if isinstance(inputs[1], Tensor):
             not_for(kernel, COMPLEX)(inputs, params)
-        _check_clamp((*inputs, None), params)
+        first, bound = inputs
+        _check_clamp((first, None, bound) if kernel == "minimum_cpu" else (first, bound, None), params)
 
     return check
 
@@ -578,8 +582,16 @@ def _filled(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return xp.where(x == -np.inf, x.dtype.type(bottom), x)
 
 
+def _check_replacements(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    for at, name in enumerate(("nan", "posinf", "neginf"), 2):
+        value = params[name]
+        if value is not None and not isinstance(value, (int, float, np.number, Tensor)):
+            raise TypeError(f"nan_to_num(): argument '{name}' (position {at}) must be float, not {kind_of(value)}")
+
+
 @elementwise(
     promote="none", samples=samples(real, one, nan=[None, 1.0], posinf=[None], neginf=[None]), holomorphic=False,
+    check=_check_replacements,
     real_slopes=True, spelled="fmiF", exact="nan_to_num: dtype of out: {out} should be same as input: {result}",
 )  # fmt: skip
 def nan_to_num(

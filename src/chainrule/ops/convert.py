@@ -10,6 +10,7 @@ from chainrule.backends.sparse import is_sparse
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
+from chainrule.core.dtype import bool_, complex128, float64
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import cast, elementwise
 from chainrule.core.layout import memory_format as MemoryFormat
@@ -96,13 +97,18 @@ def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     raise TypeError("to() received an invalid combination of arguments - " + _FORMS.format(given))
 
 
+_OF_NUMBER = {bool: bool_, float: float64, complex: complex128}  # a number stands for the tensor that holds it
+
+
 def read_to(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, DType | None, bool, bool, Any]:
     """The arguments of `.to`, in any of its forms: device, dtype, non_blocking, copy, memory format."""
     rest: list[Any] = list(args)
     device, dtype = named.pop("device", None), named.pop("dtype", None)
     other = named.pop("other", None)
     head: Any = rest[0] if rest else False
-    if isinstance(head, Tensor):
+    if rest and head.__class__ in _OF_NUMBER:
+        dtype = _OF_NUMBER[rest.pop(0).__class__]
+    elif isinstance(head, Tensor):
         other = rest.pop(0)
     elif isinstance(head, DType):
         dtype = rest.pop(0)

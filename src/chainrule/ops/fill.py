@@ -51,7 +51,7 @@ def check_target(raw: Any) -> None:
 def check_apart(target: Any, others: tuple[Any, ...]) -> None:
     """Refuse to write over what is read."""
     for t in others:
-        if isinstance(t, Tensor) and memory.overlaps(t.raw, target):
+        if isinstance(t, Tensor) and (t.raw is target or memory.overlaps(t.raw, target)):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."

@@ -29,7 +29,8 @@ def _linear_dtypes(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     same_dtype(x, weight)
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {bias.dtype.title} and {x.dtype.title}")
-    refuse_bool(x, "addmm_impl_cpu_")
+    if 0 not in (*x.shape, *weight.shape):
+        refuse_bool(x, "addmm_impl_cpu_")
 
 
 def _rows(x: Any) -> Any:
@@ -214,7 +215,7 @@ def _linear_unusual(input: Any, weight: Any, bias: Any = None) -> Any:
     if weight.ndim == 2:
         forms = (_linear_rows_plain, _linear_rows) if input.ndim == 2 else (_linear_nd_plain, _linear_nd)
         return forms[0](input, weight) if bias is None else forms[1](bias, input, weight)
-    if weight.ndim == 1 and bias is not None:
+    if weight.ndim == 1 and bias is not None and (bias.ndim or input.ndim == 2):
         raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")

@@ -7,7 +7,9 @@ from typing import Any
 
 from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
+from chainrule.core.dtype import uint8
 from chainrule.core.family import general
+from chainrule.core.literal import cast_number
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -94,12 +96,27 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             f"{len(widths)} and input of dimension {input.ndim}"
         )
     if mode == "constant":
+        _check_cuts(input, widths)
+        if value is not None:
+            cast_number(value, input.dtype)  # or raise, where it does not fit
+            if value < 0 and input.dtype is uint8:
+                raise RuntimeError("value cannot be converted to type uint8_t without overflow")
         return constant_pad_nd.public(input, widths, 0 if value is None else value)  # type: ignore[no-any-return]
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     return _with_mode(input, widths, mode)  # type: ignore[no-any-return]
+
+
+def _check_cuts(input: Any, widths: Ints) -> None:
+    """Elements are cut off before others are put on: there must be as many."""
+    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2]), 1):
+        left = input.shape[-axis]
+        for cut in (min(before, 0), min(after, 0)):
+            left += cut
+            if left < 0 <= left + max(before, 0) + max(after, 0):
+                raise RuntimeError("narrow(): length must be non-negative.")
 
 
 def _with_mode(input: Any, widths: Ints, mode: str) -> Any:

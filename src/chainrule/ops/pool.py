@@ -518,7 +518,7 @@ def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     size = _output_size(f"adaptive_avg_pool{rank}d", rank, input, output_size, rank > 1)
     if rank == 1:
         return _ADAPTIVE[2][0].public(input.unsqueeze(-2), (1, *size)).squeeze(-2)
-    if all(n == 1 for n in size) and 0 not in input.shape[-rank:]:
+    if all(n == 1 for n in size) and (rank == 2 or 0 not in input.shape[-rank:]):
         return input.mean(tuple(range(-rank, 0))[::-1], True)
     return _ADAPTIVE[rank][0].public(input, size)
 

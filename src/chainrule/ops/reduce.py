@@ -263,6 +263,18 @@ _MATCHING = (
 )
 
 
+def _check_extremes(name: str, kernel: str) -> Any:
+    """Elements are asked for first; where there are none, nobody compares."""
+
+    def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        if 0 in inputs[0].shape:
+            need_elements(name, tuple(inputs[0].shape), params["dim"])
+        else:
+            refuse(kernel)(inputs, params)
+
+    return check
+
+
 def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     check_keepdim(name, keepdim)
     need_elements(name, input.shape, dim)
@@ -270,13 +282,13 @@ def _extreme(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     return packed(restore_dtype(ufunc.reduce(x, axes_of(dim, input.ndim), keepdims=keepdim), input.dtype))
 
 
-@reduction(check=refuse("max_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
+@reduction(check=_check_extremes("amax", "max_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
 def amax(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The largest value over the given axes, or over all."""
     return _extreme("amax", xp.maximum, input, dim, keepdim)
 
 
-@reduction(check=refuse("min_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
+@reduction(check=_check_extremes("amin", "min_values_cpu"), exact=_MATCHING, samples=samples(apart, one, **_everywhere))
 def amin(xp: Any, input: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The smallest value over the given axes, or over all."""
     return _extreme("amin", xp.minimum, input, dim, keepdim)
@@ -717,6 +729,8 @@ def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
     met = result_type([(OF_NUMPY[x.dtype], "dim" if x.ndim else "zero") for x in (input, other)])
     gap = abs(restore_dtype(input, met.numpy) - restore_dtype(other, met.numpy))
+    if not gap.size and (p < 0 or p == inf):
+        _refuse_empty_norm(p, gap.shape, None)
     if gap.dtype in NARROW:
         return _powered(xp, widened(gap), p, None, False).astype(gap.dtype)
     return _powered(xp, gap, p, None, False) if gap.size else xp.zeros((), gap.dtype)

@@ -195,6 +195,11 @@ def _check_extreme(name: str) -> Any:
     return check
 
 
+def _axis(dim: int, shape: tuple[int, ...]) -> int:
+    """The axis along which the extremes run; where there are no elements nobody asks whether there is one."""
+    return 0 if 0 in shape else normalize_dim(dim, len(shape))
+
+
 def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:
     return placed(g, indices, dim=normalize_dim(dim, len(input_shape)), shape=tuple(input_shape))
 
@@ -207,7 +212,7 @@ def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:
 )
 def cummax(xp: Any, input: Array, dim: int) -> Array:
     """The largest value so far along an axis, and where it was."""
-    return xp.sorting.cummax(input, normalize_dim(dim, input.ndim))
+    return xp.sorting.cummax(input, _axis(dim, input.shape))
 
 
 @scan(
@@ -218,7 +223,7 @@ def cummax(xp: Any, input: Array, dim: int) -> Array:
 )
 def cummin(xp: Any, input: Array, dim: int) -> Array:
     """The smallest value so far along an axis, and where it was."""
-    return xp.sorting.cummin(input, normalize_dim(dim, input.ndim))
+    return xp.sorting.cummin(input, _axis(dim, input.shape))
 
 
 cummax.vjp(input=lambda g, indices, input_shape, dim: _placed_back(g, indices, input_shape, dim))

@@ -102,9 +102,11 @@ def repeat_interleave(
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if dim is None:
         input, dim = flatten(input), 0
+    if not input.ndim and isinstance(repeats, Tensor):
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = normalize_dim(dim, input.ndim)
     if not input.ndim:
-        input = reshape(input, (1,))
+        normalize_dim(dim + 1, 0)  # there is no axis behind it, along which parts would be repeated: PyTorch's words
     if isinstance(repeats, Tensor) and repeats.shape.numel() != 1:
         return _by_counts(input, repeats, dim, output_size)
     times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)

@@ -181,6 +181,8 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, indices, values = (t.raw for t in inputs)
     check_apart(target, inputs[1:])
     key = _at(indices, params["dims"])
+    if indices.size and any([not target.shape[d] for d in params["dims"]]):
+        raise IndexError("index is out of bounds for dimension with size 0")
     _check_values(target, key, values)
     if params["accumulate"]:
         if values.size and indices.size:
@@ -704,9 +706,19 @@ def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
     return reader.x, found, dims
 
 
+def _filling(input: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tensor:
+    """What is written: a single value is filled in behind a mask, and then may be of another dtype."""
+    masks = [part for part in indices if part is not None]
+    fills = len(masks) == 1 and masks[0].dtype.name in ("bool", "uint8") and not accumulate
+    if not fills or values.dtype is input.dtype or values.numel() != 1:
+        return values
+    return call("to_dtype", values, dtype=input.dtype)  # type: ignore[no-any-return]
+
+
 def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write (or, with `accumulate`, add) values at the positions that index tensors name, in place."""
     x, found, dims = _put_parts(input, indices)
+    values = _filling(input, indices, values, accumulate)
     _put_in_place(x, found, values, dims=dims, accumulate=accumulate)
     return input
 
@@ -715,6 +727,7 @@ def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = 
 def _index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """The tensor with values written (or added) at the positions that index tensors name."""
     x, found, dims = _put_parts(input, indices)
+    values = _filling(input, indices, values, accumulate)
     return index_put.public(x, found, values, dims=dims, accumulate=accumulate)  # type: ignore[no-any-return]
 
 

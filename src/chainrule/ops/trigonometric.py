@@ -95,7 +95,7 @@ def _turn(g: Any, numerator: Any, input: Any, other: Any) -> Any:
 
 atan2.vjp(
     input=lambda g, input, other: _turn(g, other, input, other),
-    other=lambda g, input, other: _turn(g, -input, input, other),
+    other=lambda g, input, other: _turn(-g, input, input, other),
 )
 
 

@@ -177,6 +177,8 @@ def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
         sizes = one_of("reshape", shape, named, "shape")
         if not shape and not named:
             raise TypeError('reshape() missing 1 required positional arguments: "shape"')
+        if isinstance(sizes, DType):
+            raise TypeError("reshape(): argument 'shape' (position 1) must be tuple of ints, not torch.dtype")
         shape = (read_ints("reshape", "shape", sizes),)
     raw = input.raw
     try:
