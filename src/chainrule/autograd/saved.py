@@ -19,7 +19,7 @@ from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, put, swapped
 from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
-from chainrule.errors import InferenceError, StaleError
+from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
     "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "shown", "stale",

@@ -18,7 +18,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import MANY, as_column, call, common_dtype, dtype_of, ones_of, reduction, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
-from chainrule.core.samples import apart, integers, nonzero, real, samples
+from chainrule.core.samples import apart, either, integers, nonzero, real, samples
 from chainrule.core.shape import normalize_dim, sum_to_size_axes
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import (
@@ -187,7 +187,7 @@ def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     fills=True,
     exact=SAME_OUT,
     vmap=_prod_batch,
-    samples=samples(nonzero, one, dim=[None, 0, -1], keepdim=[False, True]),
+    samples=either(samples(nonzero, one), samples(nonzero, one, dim=[0, -1], keepdim=[False, True])),
 )
 def prod(xp: Any, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Product over one axis, or over all."""
