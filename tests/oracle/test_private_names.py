@@ -211,7 +211,26 @@ def _wrapping(t: Any) -> Any:
     )
 
 
-STORIES = [_passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _resized, _counted, _wrapping]
+def _of_the_class(t: Any) -> Any:
+    """What a class's operators say of a number where a tensor should be."""
+    x, found = t.arange(1, 4), []
+    for name in ("radd", "rmul", "rand", "ror", "rxor", "add", "mul", "rdiv", "rpow", "rsub", "rmod", "rfloordiv"):
+        got = _said(lambda: getattr(t.Tensor, f"__{name}__")(2, x))  # noqa: B023  # called at once
+        found.append(got.tolist() if isinstance(got, t.Tensor) else got[0] if isinstance(got, tuple) else got)
+    return found
+
+
+def _named(t: Any) -> Any:
+    """The classes of several results."""
+    kinds, x = importlib.import_module(f"{t.__name__}.return_types"), t.eye(3)
+    made = {"min": t.min(x, 0), "topk": t.topk(x, 1), "linalg_eigh": t.linalg.eigh(x), "qr": t.qr(x)}
+    return [isinstance(value, getattr(kinds, name)) for name, value in made.items()], t.return_types is kinds
+
+
+STORIES = [
+    _passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _resized, _counted, _wrapping,
+    _of_the_class, _named,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

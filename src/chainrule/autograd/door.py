@@ -119,7 +119,27 @@ def operator_door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out:
         b = call("from_numpy", b)
     elif not _operand(a) or not _operand(b):
         return NotImplemented
+    if op.name in _DUNDERS and not isinstance(a, Tensor):
+        return _unbound(op, a, b)
     return door(op, (a, b), params)
+
+
+_DUNDERS = {
+    "add": "add", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "mul": "mul", "rpow": "rpow",
+    "rsub": "rsub",
+}  # fmt: skip
+
+
+def _unbound(op: Any, a: Any, b: Any) -> Any:
+    """`Tensor.__add__(2, x)`: the class is asked, not a tensor."""
+    if op.name == "rpow":
+        return call("pow", b, a)
+    if op.name == "rsub":
+        return NotImplemented
+    raise TypeError(
+        f"descriptor '__{_DUNDERS[op.name]}__' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(a).__name__}' object"
+    )
 
 
 def _operand(x: Any) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 from chainrule.autograd.bind import operator
 from chainrule.autograd.door import NUMBERS
 from chainrule.core.dtype import FLOAT
-from chainrule.core.family import call
 from chainrule.core.op import REGISTRY
 from chainrule.core.public import PUBLIC, equip_tensor
 from chainrule.core.tensor import PLAIN, Tensor
@@ -43,7 +42,7 @@ def _reflected(op: Any) -> Any:
 
 
 def _rtruediv(self: Tensor, other: Any) -> Any:
-    return call("reciprocal", self) * other if _known(other) or isinstance(other, np.ndarray) else NotImplemented
+    return self.reciprocal() * other if _known(other) or isinstance(other, np.ndarray) else NotImplemented
 
 
 def _inplace(method: Any) -> Any:

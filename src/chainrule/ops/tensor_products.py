@@ -256,16 +256,25 @@ def _eye_like(g: Any, shape: tuple[int, ...]) -> Any:
     return np.eye(*shape, dtype=g.dtype)
 
 
+def _trace_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    _check_matrix(values[0].ndim - 1)
+    return call("diagonal", values[0], 0, 1, 2).sum(-1)
+
+
+def _check_matrix(rank: int) -> None:
+    if rank != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {rank}")
+
+
 @general(
     linear=True,
-    vmap=lambda values, batched, size, params: call("diagonal", values[0], 0, 1, 2).sum(-1),
+    vmap=_trace_batched,
     samples=samples(real, [((3, 3),), ((2, 4),)]),
     check=not_for("trace", BOOL),
 )
 def trace(xp: Any, input: Array) -> Array:
     """The sum of a matrix's diagonal."""
-    if input.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    _check_matrix(input.ndim)
     if input.dtype in NARROW:
         return xp.trace(widened(input)).astype(input.dtype)
     return xp.trace(input, dtype=sum_dtype(input, None))
