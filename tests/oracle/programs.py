@@ -348,14 +348,14 @@ def compare_one(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str,
         return next((p for p in pairs if p is not None), None)
     if computed and theirs == 0 and isinstance(ours, dict) and not np.any(ours["value"]):
         return None  # a sum of no gradients, or of zeros
+    if computed and theirs == "NoneType" and isinstance(ours, list):
+        return next((p for p in (compare_one(theirs, b, name, leeway) for b in ours) if p is not None), None)
     if computed and theirs == "NoneType" and isinstance(ours, dict) and not np.any(ours["value"]):
         return None  # no gradient, or zeros
     if not isinstance(theirs, dict):
         near = {"rtol": leeway.tol, "atol": leeway.tol, "equal_nan": True}
         same = theirs == ours or (theirs.__class__ is float and np.isclose(theirs, ours, **near))
         return None if same else ("number", f"{ours!r} not {theirs!r}")
-    if computed and theirs == "NoneType" and isinstance(ours, list):
-        return next((p for p in (compare_one(theirs, b, name, leeway) for b in ours) if p is not None), None)
     if computed and ours == "NoneType":
         return None if not np.any(theirs["value"]) else ("structure", "no gradient, not " + str(theirs["value"]))
     if not isinstance(ours, dict):

@@ -317,7 +317,7 @@ def argument(w: Writer, kind: str, x: str) -> str:
         "TN0": lambda: (w.pick(lambda u: not u.dim()) or "2") if w.chance(0.4) else w.one("2", "0.5", "-1", "True"),
         "T": lambda: near(w, t), "S": lambda: w.pick(lambda u: u.shape == t.shape and u.dtype == t.dtype) or x,
         "M": lambda: w.pick(lambda u: u.dtype == t.dtype and 1 <= u.dim() <= 3) or x,
-        "N": lambda: w.one("2", "0.5", "-1", "1", "0", "3.0"), "p": lambda: w.one("2", "1", "0.5", "0", "3.0", "float('inf')"), "eps": lambda: w.one("2", "1", "0.5", "0", "1e-5"), "p1": lambda: w.one("2", "1", "0.5", "3.0", "float('inf')"),
+        "N": lambda: w.one("2", "0.5", "-1", "1", "0", "3.0"), "p": lambda: w.one("2", "1", "0.5", "0", "3.0", "float('inf')"), "eps": lambda: w.one("0.5", "0", "0.01"), "p1": lambda: w.one("2", "1", "0.5", "3.0", "float('inf')"),
         "B": lambda: w.one("True", "False"), "True": lambda: "True", "False": lambda: w.one("False", "False", "True"),
         "d": lambda: str(d), "d1": lambda: str(w.rng.randint(-rank - 1, rank)), "i": lambda: str(w.rng.randint(-2, 2)), "n": lambda: str(w.rng.choice([1, 1, 2, 2, 3, 0, n])),
         "D": lambda: w.one(str(d), str(d), "None", f"({d},)", f"[{d}]", str(tuple(w.rng.sample(range(rank), min(2, rank)))), "()"),

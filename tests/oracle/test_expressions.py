@@ -165,7 +165,9 @@ torch.nn.functional.pad(x, [-4, 5]) | torch.nn.functional.pad(x, [5, -4]) | torc
 torch.nan_to_num(e.long(), 3.0, [1, "x"]) | torch.nan_to_num(v.long(), "x") | torch.nan_to_num(v > 1, 1j)
 """
 OF_ONE_NUMBER = """
-x.to(1.5, copy=False) | x.to(1j) | x.to(True) | x.to([]) | torch.repeat_interleave(x[0, 0], 2, 0)
+torch.kthvalue(x[0, 0] > 0, 1) | torch.kthvalue(x[0, 0] * 1j, 1) | torch.kthvalue(x[0, 0] > 0, 2)
+torch.kthvalue(v > 1, 1) | x.to(1.5, copy=False) | x.to(1j) | x.to(True) | x.to([])
+torch.repeat_interleave(x[0, 0], 2, 0)
 torch.repeat_interleave(x[0, 0], 2) | torch.repeat_interleave(x[0, 0], torch.tensor([2]), 0)
 torch.clamp_min(x > 1, True) | torch.clamp_max(x > 1, 1) | torch.clamp(x > 1, max=True) | torch.clamp_min(x > 1, x > 2)
 torch.masked_fill(v.long(), v > 1, v[0].requires_grad_()) | torch.masked_fill(v.long(), v > 1, v[1])

@@ -85,11 +85,13 @@ def topk(xp: Any, input: Array, k: int, dim: int = -1, largest: bool = True, sor
 topk.vjp(input=lambda g, indices, input_shape, dim: _moved_back(g, indices, input_shape, dim))
 
 
-def refuse_unordered(kernel: str, name: str, *, bool_too: bool = True) -> Any:
-    """A check that refuses the dtypes a kernel has no order for, and empty axes."""
+def refuse_unordered(kernel: str, name: str, *, bool_too: bool = True, scalars: bool = True) -> Any:
+    """A check that refuses the dtypes a kernel has no order for; `scalars`: although a scalar needs none."""
 
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         dtype = inputs[0].dtype
+        if not scalars and not inputs[0].ndim:
+            return
         if dtype.is_complex or (bool_too and dtype.name == "bool"):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.title}'")
 
@@ -104,7 +106,7 @@ def need_extent(name: str, input: Any, dim: int) -> None:
 
 
 @reduction(
-    outs=("values", "indices"), check=refuse_unordered("kthvalue_cpu", "kthvalue"),
+    outs=("values", "indices"), check=refuse_unordered("kthvalue_cpu", "kthvalue", scalars=False),
     exact=lambda name, **_: "output values must be of same type as input" if name == "values"
     else "output indices must be of scalar type Long",
     samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1], keepdim=[False, True]),
