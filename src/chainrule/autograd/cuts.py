@@ -15,7 +15,9 @@ import numpy as np
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Cut, Tensor
 
-__all__ = ["EXITS", "cut_here", "cut_of", "known", "last_exit", "leaves", "passes_on", "returns", "told"]
+__all__ = [
+    "EXITS", "cut_here", "cut_of", "known", "last_exit", "leaves", "passes_on", "returns", "told", "written_behind",
+]  # fmt: skip
 
 
 def cut_here(how: str) -> Cut:
@@ -98,6 +100,12 @@ def leaves(t: Tensor, how: str, raw: Any) -> None:
         EXITS[float(raw.astype(np.float32).item(0))] = cut  # it comes back as the default dtype
 
 
+def written_behind(t: Tensor) -> None:
+    """Whatever is written into the `.data` of a tensor without history, the tensor itself will not know of it."""
+    if t.edge is None:
+        _last.cut = cut_here(".data")
+
+
 def returns(raw: Any) -> Cut | None:
     """The cut of a new tensor, if its first or last element is a number that left a graph."""
     if raw.dtype.kind != "f" or not raw.size:
@@ -112,5 +120,5 @@ def known(value: float) -> Cut | None:
 
 
 def last_exit() -> Cut | None:
-    """The last cut of this thread through which a value left."""
+    """The last cut of this thread through which a value left, or may have come in."""
     return _last.cut

@@ -186,14 +186,11 @@ def check_inputs(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         if hasattr(type(value), "__torch_function__"):
             continue
         _refuse(op, name, inputs, params)
-    if op.numbers and op.name not in _OF_NUMBERS and not any(x is not None and not _is_number(x) for x in inputs):
+    if op.numbers and "alone" not in op.of_numbers and not any(x is not None and not _is_number(x) for x in inputs):
         got = ", ".join([kind_of(x) for x in inputs if x is not None])
         raise TypeError(
             f"{op.name}() received an invalid combination of arguments - got ({got}), but one must be a Tensor"
         )
-
-
-_OF_NUMBERS = frozenset(("add", "sub", "mul", "div", "floor_divide"))  # of two numbers these make a tensor
 
 
 def _is_number(x: Any) -> bool:
@@ -341,6 +338,8 @@ class Inplace:
     """The in-place form of an op, derived: compute as the op does, write over the first input, rewrite history."""
 
     __slots__ = ("base", "fn", "inputs", "name", "numbers", "optional", "outs", "params", "variadic")
+
+    of_numbers: frozenset[str] = frozenset()  # the target is a tensor
 
     def __init__(self, base: Op) -> None:
         self.base, self.name = base, base.name + "_"

@@ -319,7 +319,7 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
         body["frees"] = property(
             lambda node: node.saved.__class__ is not tuple or any([s is not None for s in node.saved[:count]])
         )
-    if op.wraps:
+    if "wrapped" in op.of_numbers:
         given = [k for n, k in zip(op.inputs, kinds) if n in op.pulls]
         body["absent"] = -given.count("N") if given[0] == "N" else given.count("N")
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})

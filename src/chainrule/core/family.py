@@ -128,8 +128,6 @@ def column_sums(g: Any) -> Any:
     return ones_of(n, dtype).dot(g)
 
 
-# Ops that take a Python number in 32 bits next to 16-bit floats; the others round it to 16 bits first.
-_EXACT_NUMBERS = frozenset(("add", "div", "lerp", "mul", "rsub", "sub"))
 _NATIVE = frozenset(("none", "compare", "native"))
 
 
@@ -188,7 +186,7 @@ class Elementwise(Family):
         if narrow is None:
             return op.run(xp, raws, params)
         pairs = zip(raws, inputs)
-        exact = op.name in _EXACT_NUMBERS
+        exact = "exact" in op.of_numbers
         wide = tuple(
             [as_array(t, dtypes.wide(narrow)) if exact and is_number(t) else dtypes.widened(r) for r, t in pairs]
         )

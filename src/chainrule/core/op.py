@@ -20,6 +20,10 @@ tensors.
 A rule of a holomorphic op is the plain transpose, without conjugates, and has no complex constants: for complex dtypes
 the engine conjugates what the rule keeps, which turns the transpose into the adjoint that PyTorch's convention asks
 for. Ops that are not holomorphic (abs, real, angle, ...) say so and write the adjoint themselves.
+
+`of_numbers` says what PyTorch does with a number given in a tensor's place. "wrapped": it makes a tensor of it, so that
+the node has an empty edge for it. "exact": next to 16-bit floats it takes it in 32 bits, where other ops round it
+first. "alone": numbers without a tensor beside them make a tensor too.
 """
 
 from __future__ import annotations
@@ -114,6 +118,7 @@ class Op:
         "node_names",  # which inputs are tensors, "TN" -> the node's name, where it is not `node_name`
         "nodes",  # node classes made so far, by variant
         "numbers",  # names of the inputs that may be Python numbers
+        "of_numbers",  # what PyTorch does with a number given to it, any of "wrapped", "exact", "alone": see above
         "optional",  # names of the inputs that may be None
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
         "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
@@ -132,7 +137,6 @@ class Op:
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
-        "wraps",  # PyTorch makes a tensor of a number given to it: its nodes have an empty edge for each
         "write",  # override of how the in-place form writes, or None
     )
 
@@ -163,7 +167,7 @@ class Op:
         self.straight: bool = facts.pop("straight", False)
         self.steps: Callable[..., Any] | None = facts.pop("steps", None)
         self.branches: bool = facts.pop("branches", False)
-        self.wraps: bool = facts.pop("wraps", False)
+        self.of_numbers: frozenset[str] = frozenset(facts.pop("of_numbers", ()))
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""
         self.integers: str = facts.pop("integers", plain)

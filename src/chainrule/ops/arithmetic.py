@@ -19,6 +19,7 @@ from chainrule.ops.domains import EXACT, both, not_for, unimplemented
 __all__: list[str] = []
 
 one: list[tuple[Any, ...]] = [((3, 4),), ((),)]
+_ARITHMETIC = ("wrapped", "exact", "alone")  # what is done with numbers: see core.op
 two: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((2, 1, 3), (4, 1)), ((), (3,)), ((3,), 2.5)]
 
 
@@ -85,7 +86,8 @@ def _addend(input: Any, other: Any, alpha: Any) -> Any:
 
 
 @elementwise(
-    samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha", wraps=True
+    samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha",
+    of_numbers=_ARITHMETIC,
 )  # fmt: skip
 def add(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Sum of two tensors, element by element; `other` is first multiplied by `alpha`."""
@@ -100,7 +102,7 @@ add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha
     check=both(check_difference, _check_alpha),
     integers="i",
     early="alpha",
-    wraps=True,
+    of_numbers=_ARITHMETIC,
 )
 def sub(xp: Any, input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Difference of two tensors, element by element; `other` is first multiplied by `alpha`."""
@@ -114,6 +116,7 @@ sub.vjp(input=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else g * -alp
     samples=samples(real, two, alpha=[1, 2.5]),
     check=both(check_difference, _check_alpha),
     node={"TT": "RsubBackward0", "TN": "RsubBackward1"},
+    of_numbers=("exact",),
     integers="i",
     spelled="f",
 )
@@ -145,7 +148,7 @@ neg.vjp(input=lambda g: -g)
 # ---------------------------------------------------------------------------------------- products and quotients
 
 
-@elementwise(samples=samples(real, two), wraps=True)
+@elementwise(samples=samples(real, two), of_numbers=_ARITHMETIC)
 def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Product of two tensors, element by element."""
     return xp.multiply(input, other)
@@ -206,7 +209,7 @@ _DIV_IN = {None: "float", "floor": "same", "trunc": "native"}
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
     promote=lambda params: _DIV_IN[params["rounding_mode"]],
     check=_check_div,
-    wraps=True,
+    of_numbers=_ARITHMETIC,
 )
 def div(xp: Any, input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Quotient of two tensors, element by element, true or rounded down ("floor") or toward zero ("trunc")."""
@@ -227,7 +230,7 @@ div.vjp(
 
 @elementwise(
     samples=samples(nonzero, two), check=not_for("div_floor_cpu", BOOL, COMPLEX), integers="i",
-    node={"": "NotImplemented"},
+    node={"": "NotImplemented"}, of_numbers=("alone",),
 )  # fmt: skip
 def floor_divide(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Quotient rounded down; no derivative, as in PyTorch (`div(..., rounding_mode="floor")` has one)."""

@@ -52,7 +52,7 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 @elementwise(
     samples=samples(real, [*three, ((3, 4), (3, 4), 0.3), ((3, 4), (4,), 0.7)]), check=_check_lerp,
-    node={"TTT": "LerpBackward1", "TTN": "LerpBackward0"}, exact=EXACT,
+    node={"TTT": "LerpBackward1", "TTN": "LerpBackward0"}, exact=EXACT, of_numbers=("exact",),
 )  # fmt: skip
 def lerp(xp: Any, input: Array, end: Array, weight: Array | Number) -> Array:
     """The point at `weight` of the way from `input` to `end`; exact at both ends."""

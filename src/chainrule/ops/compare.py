@@ -128,7 +128,7 @@ def _check_where(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     unpromoted=("condition",),
     integers="ib",
     check=_check_where,
-    wraps=True,
+    of_numbers=("wrapped",),
     spelled="",
     samples=samples(
         real, [((Drawn(coin, 3, 4)), (3, 4), (3, 4)), (Drawn(coin, 3, 4), (4,), ()), (Drawn(coin, 3), (3,), 2.5)]

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule.autograd.cuts import cut_of
+from chainrule.autograd.cuts import cut_of, written_behind
 from chainrule.autograd.eager import check_writable, edges_through
 from chainrule.autograd.node import leave_accumulator
 from chainrule.autograd.refusing import without_derivative
@@ -40,6 +40,8 @@ def _data(self: Tensor) -> Tensor:
     if isinstance(self.store, InferenceStore):
         alias.store = self.store if here().inference else CountingStore()
     alias.cut = cut_of(self, ".data")
+    if alias.cut is None:
+        written_behind(self)
     return alias
 
 
