@@ -272,7 +272,7 @@ ACCEPTED = {
         (what, "into_out") for what in ("message", "shape", "stride")
     ),  # which of two refusals comes first, and after how much of the work; how a target that is resized lies
     # arguments drawn at random may be wrong in several ways, and an odd layout may take PyTorch another path
-    *((what, "call") for what in ("message", "type", "grad_fn", "is_view")),
+    ("message", "call"),
     ("is_view", "several"),  # `to` gives the tensor itself, and a gradient may be a view or not
     ("is_view", "matmul"),  # which of several products it is, and how they are folded
 }

@@ -149,18 +149,16 @@ def _turned_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 )  # fmt: skip
 def mm_turned(xp: Any, input: Array, mat2: Array, left: bool, right: bool) -> Array:
     """Product of two matrices, each of which may be turned first: what `mm`'s gradients are made of, without views."""
-    a, b = input.T if left else input, mat2.T if right else mat2
-    return a.dot(b) if a.__class__ is b.__class__ is np.ndarray and a.dtype not in NARROW else product(a, b)
-
-
-_mm_turned = mm_turned.public
+    return _turned_product(input, mat2, left, right)
 
 
 def _turned_product(a: Any, b: Any, left: bool, right: bool) -> Any:
-    """`mm_turned` for rules: of arrays without a detour."""
+    """The same for rules, on arrays without a detour; tensors record it."""
     if a.__class__ is b.__class__ is np.ndarray and a.dtype not in NARROW:
         return (a.T if left else a).dot(b.T if right else b)
-    return _mm_turned(a, b, left, right) if a.__class__ is Tensor else mm_turned(a, b, left, right)
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        return mm_turned.public(a, b, left, right)
+    return product(a.T if left else a, b.T if right else b)
 
 
 mm_turned.vjp(
