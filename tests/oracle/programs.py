@@ -373,12 +373,6 @@ def compare_tensors(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[
         if key in ("value", "grad"):
             if leeway.second and ((key == "grad" and theirs["retains"]) or (computed and leeway.hooked)):
                 continue
-            if (
-                key == "grad"
-                and (value is None or ours[key] is None)
-                and not np.any(value if ours[key] is None else ours[key])
-            ):
-                continue  # a slope that is zero everywhere: no gradient, or zeros
             if not close(value, ours[key], computed or key == "grad", leeway.tol):
                 return key, f"{ours[key]!r}\n  not {value!r}"
         elif value != ours[key] and not (
