@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from chainrule.core.ambient import here, put
-from chainrule.core.function_protocol import default, disabled, override, overriders
+from chainrule.core.asking import watch
+from chainrule.core.function_protocol import KEEPS_CLASS, default, disabled, override, overriders
 from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor
 
@@ -33,12 +34,14 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Self:
         state = here()
+        watch(1)
         put(state.but(modes=(*state.modes, self)))
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = here()
         put(state.but(modes=state.modes[:-1]))
+        watch(-1)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
@@ -184,6 +187,8 @@ def resolve_name(f: Any) -> str | None:
     for name, value in vars(Tensor).items():
         if value is f:
             return f"torch.Tensor.{name}"
+        if isinstance(value, property) and f in (value.__get__, value.__set__):
+            return f"torch.Tensor.{name}.{f.__name__}"
     return None
 
 
@@ -219,7 +224,7 @@ def get_ignored_functions() -> set[Any]:
 
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results keep their class."""
-    return {vars(Tensor)[n] for n in ("_base", "grad", "_grad") if n in vars(Tensor)}
+    return set(KEEPS_CLASS)
 
 
 _default_torch_function = default

@@ -188,3 +188,15 @@ def test_levels_of_two_threads_do_not_meet() -> None:
         thread.start()
         thread.join()
         assert ad.unpack_dual(d).tangent is not None
+
+
+def test_a_subclass_met_once_leaves_later_passes_on_the_fast_path() -> None:
+    class Mine(ch.Tensor):  # type: ignore[name-defined,misc]
+        pass
+
+    (ch.ones(2).as_subclass(Mine) * 2).sum()
+    listening, x = [], leaf(1.0, 2.0)
+    y = (x * x).sum()
+    y.register_hook(lambda g: listening.append(bool(ambient.LISTENING)))
+    ch.autograd.grad(y, x, create_graph=True)
+    assert listening == [False]

@@ -285,9 +285,7 @@ def test_numbers_are_picked_from_without_a_loop(text: str, vectors: str, shared:
     ]
     one = [k for k in NUMBERED if k in shared]
     try:
-        rows = [
-            eval(text, {"torch": torch}, {k: v[0 if k in one else n] for k, v in there.items()}) for n in range(3)
-        ]
+        rows = [eval(text, {"torch": torch}, {k: v[0 if k in one else n] for k, v in there.items()}) for n in range(3)]
     except RuntimeError:
         return  # not allowed for one: what a batch makes of it is not compared
     given = [v[0] if k in one else v for k, v in here.items()]

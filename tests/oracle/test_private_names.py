@@ -145,6 +145,84 @@ def _asked(t: Any) -> Any:
     return seen, x.grad.tolist(), y.grad.tolist()
 
 
+def _attributes(t: Any) -> Any:
+    """What is asked of a class and of a mode when attributes are read, written and deleted, and what comes of it."""
+    overrides = importlib.import_module(f"{t.__name__}.overrides")
+    seen: list[Any] = []
+
+    def note(who: str, func: Any, types: Any, args: Any) -> None:
+        name = (overrides.resolve_name(func) or "").removeprefix("torch.").removeprefix("Tensor.")
+        read = func.__name__ == "__get__" and overrides.is_tensor_method_or_property(func)
+        seen.append((who, name, [k.__name__ for k in types], len(args), read))
+
+    class Mine(t.Tensor):  # type: ignore[name-defined,misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            note("class", func, types, args)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Own(Mine):
+        @property
+        def shape(self) -> str:
+            return "own"
+
+    class Answers(t.Tensor):  # type: ignore[name-defined,misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "the answer" if func == t.Tensor.shape.__get__ else len(args)
+
+    class Asked(overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            note("mode", func, types, args)
+            return func(*args, **(kwargs or {}))
+
+    def used(x: Any) -> Any:
+        kinds = [type(v).__name__ for v in (x.T, x.mT, x.H, x.data, x.real, x.detach(), x[0])]
+        x.requires_grad = True
+        facts = [tuple(x.shape), str(x.dtype).split(".")[-1], x.device.type, x.ndim, x.requires_grad, x.is_leaf, x.grad]
+        x.grad = t.ones(2, 2)
+        kinds.append(type(x.grad).__name__)
+        del x.grad
+        x.data = t.zeros(2, 2)
+        kinds.append(type((x * 2)._base).__name__)
+        return facts, kinds, x.size(), x.stride(), x.numel(), x.is_contiguous(), x.grad_fn, x._version, x[0, 0].item()
+
+    found = [used(t.ones(2, 2).as_subclass(Mine)), (own := t.ones(2, 2).as_subclass(Own)).shape, own.dtype is t.float32]
+    answers = t.ones(2, 2).as_subclass(Answers)
+    found += [answers.shape, answers.T, answers.size(), [len(seen)]]
+    with t._C.DisableTorchFunctionSubclass():
+        found += [tuple(answers.shape), type(t.ones(2, 2).as_subclass(Mine).T).__name__]
+    x = t.ones(2, 2)
+    with Asked():
+        found += [tuple(x.shape), x.requires_grad, x.is_leaf, x.grad, type(x.T).__name__]
+        x.requires_grad = True
+        x.grad = None
+        with t._C.DisableTorchFunctionSubclass():
+            found.append(str(own.layout))
+        with t._C.DisableTorchFunction():
+            found.append(str(x.layout))
+    return found, seen, "__getattribute__" in vars(t.Tensor)
+
+
+def _rules_ask_nobody(t: Any) -> Any:
+    """What a pass that records its own graph computes with a subclass's tensors is no call; what hooks do is."""
+    seen: list[str] = []
+
+    class Mine(t.Tensor):  # type: ignore[name-defined,misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = t.tensor([1.0, 2.0]).as_subclass(Mine).requires_grad_()
+    y = (x.square() * x).sum()
+    y.register_hook(lambda g: g * x.detach().sum())
+    asked = len(seen)
+    (first,) = t.autograd.grad(y, [x], create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), [x])
+    return seen[asked:], [type(g).__name__ for g in (first, second)], first.tolist(), second.tolist()
+
+
 def _resized(t: Any) -> Any:
     """Inference mode knows no history that could be lost."""
     a = t.ones(1, 2, 3, requires_grad=True)
@@ -228,8 +306,8 @@ def _named(t: Any) -> Any:
 
 
 STORIES = [
-    _passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _resized, _counted, _wrapping,
-    _of_the_class, _named,
+    _passes, _odd_nodes, _versions, _hooks, _modes, _weak, _short_names, _asked, _attributes, _rules_ask_nobody,
+    _resized, _counted, _wrapping, _of_the_class, _named,
 ]  # fmt: skip
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "_set_deterministic_fill_uninitialized_memory", "_storage_Use_Count", "has_lapack",
 ]  # fmt: skip
 
+_LATE = {"DisableTorchFunction": "overrides", "DisableTorchFunctionSubclass": "overrides"}
 _SUBMODULES = frozenset(("_autograd", "_functions", "_functorch"))  # the transforms are loaded where somebody asks
 has_lapack = True  # NumPy's
 
@@ -171,4 +172,6 @@ def _remove_obj_from_tls(key: str) -> None:
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _LATE:
+        return getattr(importlib.import_module(f"chainrule.{_LATE[name]}"), name)
     raise AttributeError(f"module 'chainrule._C' has no attribute {name!r}")

@@ -21,7 +21,7 @@ from chainrule.core.function_protocol import override
 from chainrule.core.notices import warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import FOREIGN, LEAF, PLAIN, SUBCLASSES, WRAPPERS, Port, Tensor, fresh
+from chainrule.core.tensor import FOREIGN, LEAF, PLAIN, WRAPPERS, Port, Tensor, fresh
 from chainrule.errors import DetachedError, UnusedError
 
 __all__ = ["backward", "backward_of_scalar", "grad", "gradient_edge"]
@@ -240,13 +240,11 @@ def _go(
         run(edges, gs, tensors=False, keep=keep, freed=freed, wanted=wanted, landing=landing)
         return False
     gs = [_ones(t) if g is None else g for _, t, g in starts]
-    over = state.functions_off if state.modes or SUBCLASSES else None
-    if over is None and state.grad is create_graph:
+    if state.grad is create_graph:
         run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
-        return True
-    # a pass is no user's code: rules go past overriding
-    with swapped(grad=create_graph) if over is None else swapped(grad=create_graph, functions_off=2):
-        run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing, overriding=over)
+    else:
+        with swapped(grad=create_graph):
+            run(edges, gs, tensors=True, keep=keep, freed=freed, wanted=wanted, landing=landing)
     return True
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from heapq import heappop, heappush
@@ -30,6 +31,7 @@ from chainrule.autograd.tasks import (
     running,
 )
 from chainrule.core.ambient import here, put
+from chainrule.core.function_protocol import PASSES
 from chainrule.core.sites import INSIDE, picture
 from chainrule.core.tensor import Port
 from chainrule.errors import GraphError
@@ -51,7 +53,6 @@ def run(
     freed: Freed | None,
     wanted: Wanted | None = None,
     landing: set[Node] | None = None,
-    overriding: int | None = None,
 ) -> None:
     """Pull the cotangents `gs`, which arrive at `edges`, through the graph.
 
@@ -65,7 +66,6 @@ def run(
     moved = leaves_first(edges) if LEAF_HOOKS else ()
     outer, before = running.task, here()
     running.task = task = Task(edges, keep, roles, landing, outer)
-    task.overriding = overriding
     world = (TENSORS if tensors else ARRAYS) + (WATCHED if before.anomaly is not None else 0)
     try:
         if task.depth % NESTED == NESTED - 1:
@@ -160,6 +160,19 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wante
                 "of a checkpointed function"
             ) from error
         raise
+
+
+def _computes() -> bool:
+    """Is it a pass that calls, not a user's function that it runs?"""
+    frame = None if running.task is None else sys._getframe(1)
+    while frame is not None and INSIDE[frame.f_code.co_filename]:
+        if frame.f_code is _run.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+PASSES.append(_computes)
 
 
 def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key: int) -> None:

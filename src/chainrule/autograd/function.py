@@ -37,7 +37,6 @@ from chainrule.autograd.node import ANY_DTYPE, AccumulateGrad, Freed, Node, accu
 from chainrule.autograd.refusing import Error, refusing
 from chainrule.autograd.saved import SavedTensor, kept_input, kept_output
 from chainrule.autograd.tangents import check_size
-from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import store_of, touch, version_of
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends.pending import resolved
@@ -207,7 +206,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _pulled(self, gs: list[Any]) -> tuple[Any, ...]:
         if self._materialize:
             self._fill(gs)
-        before = put(for_users(here()))
+        before = here()
         try:
             boxed = getattr(self._forward_cls, "boxed_grads_call", False)
             results = self._user_backward()(self, gs) if boxed else self._user_backward()(self, *_emptied(gs))

@@ -14,7 +14,6 @@ import numpy as np
 
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.node import AccumulateGrad, Node
-from chainrule.autograd.tasks import for_users
 from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here, put, without_grad
@@ -59,7 +58,7 @@ def run_tensor_hooks(node: Node, g: Any) -> Any:
     if not tables and not hooks.retain:
         return g
     were_bare, gs = _is_bare(node, g), _listed(node, g)
-    before = without_grad() if were_bare else put(for_users(here()))
+    before = without_grad() if were_bare else here()
     try:
         for index, table in tables:
             for hook in list(table.values()):
@@ -148,7 +147,7 @@ def run_after(node: Node, g: Any, gs: Any) -> Any:
 
 def _talked(table: HookTable, gs: tuple[Any, ...], more: tuple[Any, ...], were_bare: bool) -> tuple[Any, ...]:
     """Each hook's word on all the gradients of a node."""
-    before = without_grad() if were_bare else put(for_users(here()))
+    before = without_grad() if were_bare else here()
     try:
         for hook in list(table.values()):
             result = hook(gs, *more)

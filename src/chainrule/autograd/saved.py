@@ -14,7 +14,6 @@ import numpy as np
 from chainrule.autograd.explain import freed, inference_text, stale_text
 from chainrule.autograd.node import Freed, Node, accumulator
 from chainrule.autograd.tangents import set_tangent
-from chainrule.autograd.tasks import for_users
 from chainrule.autograd.versions import InferenceStore, version_of, watch
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here, put, swapped
@@ -102,7 +101,7 @@ class SavedTensor:
         return version_of(self.held) if self.index is None else 0
 
     def _unpacked(self, node: Node | None) -> Tensor:
-        before = put(for_users(here()))
+        before = here()
         try:
             t = self.unpack_hook(self.held)
         finally:

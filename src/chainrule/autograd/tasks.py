@@ -11,11 +11,11 @@ from operator import attrgetter
 from typing import Any
 
 from chainrule.autograd.node import AccumulateGrad, Node, node_of
-from chainrule.core.ambient import Ambient, here, put
+from chainrule.core.ambient import here, put
 from chainrule.core.tensor import Port
 
 __all__ = [
-    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "execution_order", "for_users", "leaves_first",
+    "COLLECT", "NESTED", "PULL", "SKIP", "Task", "current", "execution_order", "leaves_first",
     "number_of", "on_fresh_stack", "queue_callback", "roles_of", "running", "will_execute",
 ]  # fmt: skip
 
@@ -27,19 +27,17 @@ class Task:
     """One run of the engine."""
 
     __slots__ = (
-        "__weakref__", "callbacks", "depth", "edges", "keep", "landing", "notes", "number", "overriding", "reach",
-        "roles",
+        "__weakref__", "callbacks", "depth", "edges", "keep", "landing", "notes", "number", "reach", "roles",
     )  # fmt: skip
 
     callbacks: list[Callable[[], Any]] | None
     number: int | None  # given when somebody asks: later passes have greater ones
     notes: dict[Any, Any] | None  # whatever hooks want to remember until the end of the pass
-    overriding: int | None  # `functions_off` outside, where the pass itself goes past all overriding
     reach: set[Node] | None  # what it visits, once somebody asked
 
     def __init__(self, edges: Any, keep: bool, roles: Any, landing: Any, outer: Task | None) -> None:
         self.edges, self.keep, self.roles, self.landing = edges, keep, roles, landing
-        self.callbacks = self.number = self.notes = self.overriding = self.reach = None
+        self.callbacks = self.number = self.notes = self.reach = None
         self.depth: int = 0 if outer is None else outer.depth + 1
 
     def note(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -66,12 +64,6 @@ running = _Running()
 def current() -> Task | None:
     """The innermost pass that this thread runs."""
     return running.task
-
-
-def for_users(record: Ambient) -> Ambient:
-    """The state for a user's function inside a pass: subclasses and modes take part as they did outside."""
-    task = running.task
-    return record if task is None or task.overriding is None else record.but(functions_off=task.overriding)
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from chainrule.core.ambient import here, swapped
-from chainrule.core.tensor import SUBCLASSES, WRAPPERS, Tensor
+from chainrule.core.tensor import WRAPPERS, Tensor
 
 __all__ = ["ask", "disabled", "meet"]
 
@@ -22,8 +22,7 @@ def disabled(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kw
 
 
 def meet(kind: Any) -> None:
-    """A tensor of a user's class is being made: take note of it, and whether it answers ops."""
-    SUBCLASSES.add(kind)
+    """A tensor of a user's class is being made: take note if it answers ops."""
     own = getattr(kind, "__torch_dispatch__", None)
     if own is not None and getattr(own, "__func__", own) is not disabled:
         WRAPPERS.add(kind)

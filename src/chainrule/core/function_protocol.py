@@ -10,19 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.ambient import here, swapped
+from chainrule.core.ambient import DEFAULT, here, put, swapped
 from chainrule.core.dispatch_protocol import meet
 from chainrule.core.tensor import PLAIN, Tensor
 
-__all__ = ["AUTOCASTS", "convert", "default", "disabled", "given", "overridden", "override", "overriders", "retyped"]
+__all__ = [
+    "AUTOCASTS", "KEEPS_CLASS", "PASSES", "convert", "default", "disabled", "first_asked", "given", "overridden",
+    "override", "overriders", "retyped", "takes_part",
+]  # fmt: skip
 
 
 def _as_plain(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of classes that want none: run the function as if they were plain."""
-    with swapped(functions_off=max(1, here().functions_off)):
+    before = here()
+    put(_UNASKED if before is DEFAULT else before.but(functions_off=max(1, before.functions_off)))
+    try:
         return func(*args, **(kwargs or {}))
+    finally:
+        put(before)
 
 
+_UNASKED = DEFAULT.but(functions_off=1)
 disabled: Any = staticmethod(_as_plain)  # stands in a class as it is: it needs no class to be called with
 
 
@@ -30,12 +38,15 @@ def default(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwa
     """The `__torch_function__` of subclasses that define none: the result takes the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    with swapped(functions_off=max(1, here().functions_off)):
-        result = func(*args, **(kwargs or {}))
-        return result if getattr(func, "__name__", "") in _UNWRAPPED else convert(result, cls)
+    return _as_plain(_converted, types, (func, args, kwargs or {}, cls))
 
 
-_UNWRAPPED = frozenset(("_base", "grad", "_grad"))
+def _converted(func: Callable[..., Any], args: Any, kwargs: dict[str, Any], cls: type) -> Any:
+    result = func(*args, **kwargs)
+    return result if func in KEEPS_CLASS else convert(result, cls)
+
+
+KEEPS_CLASS: set[Any] = set()  # what gives tensors that were there before, of whatever class: reading `grad`, `_base`
 
 
 def convert(result: Any, cls: Any) -> Any:
@@ -60,7 +71,7 @@ def retyped(t: Tensor, cls: type) -> Any:
     return made
 
 
-def _takes_part(kind: type) -> bool:
+def takes_part(kind: type) -> bool:
     """Does this class override functions?"""
     own = getattr(kind, "__torch_function__", None)
     if own is None or kind in PLAIN:
@@ -73,7 +84,7 @@ def overriders(values: Any) -> list[Any]:
     found: list[Any] = []
     for value in values:
         kind = value.__class__
-        if kind in PLAIN or not _takes_part(type(value)) or any(type(f) is type(value) for f in found):
+        if kind in PLAIN or not takes_part(type(value)) or any(type(f) is type(value) for f in found):
             continue
         at = next((i for i, f in enumerate(found) if issubclass(type(value), type(f))), len(found))
         found.insert(at, value)
@@ -116,14 +127,30 @@ def override(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: A
     return (False, None) if state.autocast is None else AUTOCASTS[0](func, args, kwargs, state.autocast)
 
 
+def first_asked(func: Any, *args: Any) -> Any:
+    """Use an attribute of a tensor, the first of `args`: its class and modes are asked before."""
+    state = here()
+    if state.functions_off < 2:
+        done, result = _asked(func, args[:1], args, None, state, type(args[0]))
+        if done:
+            return result
+    return func(*args)
+
+
+PASSES: list[Callable[[], bool]] = []  # is a backward pass computing? It is no user's code: nobody is asked
 AUTOCASTS: list[Callable[..., tuple[bool, Any]]] = []  # ops.autocast puts its function here
 
 
-def _asked(func: Any, values: Any, args: Any, kwargs: dict[str, Any], state: Any) -> tuple[bool, Any]:
+def _asked(
+    func: Any, values: Any, args: Any, kwargs: dict[str, Any] | None, state: Any, kind: type | None = None
+) -> tuple[bool, Any]:
+    """`kind`: the one class to name to whoever is asked, whether it takes part or not."""
     found: list[Any] = []
     if state.functions_off == 0:
         found = overriders(values)
-    types = tuple([type(v) for v in found])
+    if (found or state.modes) and any([computes() for computes in PASSES]):
+        return False, None
+    types = tuple([type(v) for v in found]) if kind is None else (kind,)
     if state.modes:
         with swapped(modes=state.modes[:-1]):
             result = state.modes[-1].__torch_function__(func, types, args, kwargs)

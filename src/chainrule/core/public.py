@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule.core.ambient import LISTENING, here
+from chainrule.core.asking import ATTRIBUTES, METHODS
 from chainrule.core.blame import blame_call, check_flags, flags_of
 from chainrule.core.function_protocol import override
 from chainrule.core.tensor import FOREIGN, PLAIN, Tensor, fresh
 
-__all__ = ["PUBLIC", "alias", "asked", "attribute", "composite", "getter", "method", "publish", "spell"]
+__all__ = ["PUBLIC", "alias", "asked", "attribute", "composite", "getter", "method", "publish", "quiet_method", "spell"]
 
 PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in "fmnlstrk"}
 
@@ -118,6 +119,12 @@ def _silent(value: Any) -> bool:
 
 def method(fn: Function) -> Function:
     """Declare a method of Tensor that is no function: `@method def item(self): ...`."""
+    METHODS.add(fn.__name__)
+    return quiet_method(fn)
+
+
+def quiet_method(fn: Function) -> Function:
+    """The same of a method about which no class and no mode is asked, or only by the method itself."""
     spell(fn.__name__, fn, "m")
     return fn
 
@@ -127,9 +134,11 @@ def attribute(
     read: Callable[[Any], Any],
     write: Callable[[Any, Any], None] | None = None,
     delete: Callable[[Any], None] | None = None,
+    doc: str | None = None,
 ) -> None:
     """Declare a property of Tensor."""
-    setattr(Tensor, name, property(read, write, delete))
+    ATTRIBUTES.add(name)
+    setattr(Tensor, name, property(read, write, delete, doc))
 
 
 def getter(fn: Function) -> Function:

@@ -31,7 +31,6 @@ __all__ = [
     "META",
     "PLAIN",
     "Port",
-    "SUBCLASSES",
     "Store",
     "Tensor",
     "TensorBase",
@@ -193,7 +192,6 @@ class Tensor(TensorBase):
 
 PLAIN: set[type[Tensor]] = {Tensor}  # classes whose instances the fast path may take as they are
 FOREIGN: set[Any] = set()  # classes of the transforms' tensors: they hold a tensor where others hold an array
-SUBCLASSES: set[Any] = set()  # users' classes met so far
 WRAPPERS: set[Any] = set()  # classes met so far that answer ops themselves: `__torch_dispatch__`
 _new = object.__new__
 

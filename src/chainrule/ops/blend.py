@@ -23,7 +23,7 @@ from chainrule.core.dtype import (
 from chainrule.core.family import call, cast, common_dtype, dtype_of, elementwise, general
 from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
-from chainrule.core.public import PUBLIC, composite, method
+from chainrule.core.public import PUBLIC, composite, quiet_method
 from chainrule.core.samples import nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import pow, times, zeros_like
@@ -159,7 +159,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     return result
 
 
-@method
+@quiet_method
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place form of `float_power`."""
     wide = complex128 if common_dtype((self, exponent)).is_complex else float64

@@ -16,7 +16,7 @@ from chainrule.core.family import call, common_dtype, elementwise, front, shape_
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_of_expanded
 from chainrule.core.op import Array, Number
-from chainrule.core.public import PUBLIC, alias, composite, method
+from chainrule.core.public import PUBLIC, alias, composite, quiet_method
 from chainrule.core.samples import Drawn, apart, real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import FOREIGN, Tensor
@@ -153,7 +153,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     return select.public(condition, input, other, out=out)
 
 
-@method
+@quiet_method
 def _where_of(self: Tensor, condition: Tensor, other: Any) -> Any:
     return select.public(condition, self, other)
 

@@ -21,7 +21,7 @@ from chainrule.core.ambient import here
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import int64
 from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
-from chainrule.core.public import attribute, method, spell
+from chainrule.core.public import attribute, method, quiet_method, spell
 from chainrule.core.tensor import CPU, LEAF, WRAPPERS, Tensor, fresh
 from chainrule.ops.arguments import as_int, one_of, read_ints
 from chainrule.ops.storages import StorageBase, bottom, storage_of
@@ -95,7 +95,7 @@ def _c_name(dtype: DType) -> str:
     return _C_NAMES.get(dtype.name, f"c10::{dtype.title}")
 
 
-@method
+@quiet_method
 def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None) -> Tensor:
     """Look at other memory: a tensor's, or a storage from an offset with a shape and steps."""
     if (storage_offset is None) is not (size is None) or (size is None and stride is not None):

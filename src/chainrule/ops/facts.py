@@ -18,8 +18,8 @@ from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import FLOAT, c_name
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.function_protocol import override
-from chainrule.core.public import attribute, getter, method
+from chainrule.core.function_protocol import KEEPS_CLASS, override
+from chainrule.core.public import attribute, getter, method, quiet_method
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor, View
 
@@ -165,7 +165,9 @@ def _del_grad(t: Tensor) -> None:
     _set_grad(t, None)
 
 
-attribute("grad", _grad, _set_grad, _del_grad)
+for _name in ("grad", "_grad"):
+    attribute(_name, _grad, _set_grad, _del_grad)
+    KEEPS_CLASS.add(vars(Tensor)[_name].__get__)
 
 
 def _grad_dtype(t: Tensor) -> DType | None:
@@ -220,7 +222,7 @@ attribute(
 )
 
 
-@method
+@quiet_method
 def backward(
     self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
@@ -292,7 +294,7 @@ def _version(self: Tensor) -> int:
     return self.store.version if self.store is not None else 0
 
 
-@method
+@quiet_method
 def _use_count(self: Tensor) -> int:
     """How many hold this tensor: all of Python as one, then graphs, views and gradients, each place by itself."""
     places = 1
@@ -322,6 +324,6 @@ def dim(self: Tensor) -> int:
     return self.ndim
 
 
-@method
+@quiet_method
 def __hash__(self: Tensor) -> int:
     return id(self)

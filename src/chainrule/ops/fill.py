@@ -19,7 +19,7 @@ from chainrule.core.dtype import OF_NUMPY, cast_array, widened
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.op import Array, Number
-from chainrule.core.public import method, spell
+from chainrule.core.public import quiet_method, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import PLAIN, Tensor, fresh
@@ -137,7 +137,7 @@ def copy(xp: Any, input: Array, src: Array, *, non_blocking: bool = False) -> Ar
 copy.vjp(input=lambda g: call("zeros_like", g), src=lambda g, src_shape: sum_to(g, src_shape))
 
 
-@method
+@quiet_method
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another, broadcast and converted."""
     whole = other.__class__ in PLAIN and (other.viewed is None or other.viewed.base.edge is None)

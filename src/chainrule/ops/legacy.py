@@ -19,7 +19,7 @@ from chainrule.core.function_protocol import retyped
 from chainrule.core.layout import strided
 from chainrule.core.literal import array_of
 from chainrule.core.notices import warn_once
-from chainrule.core.public import PUBLIC, method, spell
+from chainrule.core.public import PUBLIC, quiet_method, spell
 from chainrule.core.shape import Size
 from chainrule.core.tensor import Tensor
 from chainrule.ops.create import made, made_of, read_size
@@ -101,7 +101,7 @@ def _new_tensor(cls: Any, *args: Any, **named: Any) -> Any:
 Tensor.__new__ = staticmethod(_new_tensor)  # type: ignore[method-assign]
 
 
-@method
+@quiet_method
 def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     """A tensor of this one's dtype, as the class of its type makes it."""
     return construct(self.dtype, args, dict(named), any_tensor=False)

@@ -11,7 +11,7 @@ from chainrule.backends.sparse import is_sparse
 from chainrule.config import settings
 from chainrule.core.notebook import html_text
 from chainrule.core.printing import batched_text, format_scalar, grad_tracking_text, sparse_text, tensor_text
-from chainrule.core.public import method
+from chainrule.core.public import method, quiet_method
 from chainrule.core.tensor import Tensor
 
 __all__: list[str] = []
@@ -86,7 +86,7 @@ def __format__(self: Tensor, format_spec: str) -> str:
     return object.__format__(self, format_spec)
 
 
-@method
+@quiet_method
 def _repr_html_(self: Tensor) -> str:
     """A table of facts and a picture, for notebooks."""
     raw = resolved(self.raw)

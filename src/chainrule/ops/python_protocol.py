@@ -17,7 +17,7 @@ from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import bool_, widened
 from chainrule.core.function_protocol import retyped
-from chainrule.core.public import method, spell
+from chainrule.core.public import method, quiet_method, spell
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import LEAF, WRAPPERS, Tensor
 from chainrule.ops.create import made
@@ -186,7 +186,7 @@ def __len__(self: Tensor) -> int:
     return shape[0]
 
 
-@method
+@quiet_method
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise TypeError("iteration over a 0-d tensor")

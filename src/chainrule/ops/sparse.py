@@ -21,7 +21,7 @@ from chainrule.core.family import call, general
 from chainrule.core.layout import layout as Layout
 from chainrule.core.layout import sparse_coo, strided
 from chainrule.core.op import REGISTRY, Array, OpFunction
-from chainrule.core.public import attribute, composite, method, spell
+from chainrule.core.public import attribute, composite, method, quiet_method, spell
 from chainrule.core.shape import normalize_dims
 from chainrule.core.tensor import CPU, Tensor, fresh
 from chainrule.ops.create import dtype_from, made, place, read_size
@@ -284,7 +284,7 @@ def values(self: Tensor) -> Tensor:
     return values_of.public(self)  # type: ignore[no-any-return]
 
 
-@method
+@quiet_method
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     """Believe that places ascend and none repeats (or that they do not)."""
     record_of(self, "_coalesced_").coalesced = coalesced

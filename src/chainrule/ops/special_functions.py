@@ -12,7 +12,7 @@ from chainrule.backends.cpu import memory
 from chainrule.core.dtype import BOOL, COMPLEX, INT, bool_
 from chainrule.core.family import call, dtype_of, elementwise
 from chainrule.core.op import Array, Number
-from chainrule.core.public import PUBLIC, alias, composite, method
+from chainrule.core.public import PUBLIC, alias, composite, quiet_method
 from chainrule.core.samples import positive, real, samples, unit
 from chainrule.core.tensor import Tensor
 from chainrule.ops.activation import sigmoid
@@ -128,7 +128,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
 PUBLIC["m"]["polygamma"] = lambda self, n: _polygamma.public(self, n=n)
 
 
-@method
+@quiet_method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """In-place form of `polygamma`."""
     result: Tensor = inplace_of(_polygamma)(self, n=n)

@@ -11,9 +11,10 @@ from chainrule.backends.cpu import memory
 from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.family import is_hollow
+from chainrule.core.function_protocol import KEEPS_CLASS
 from chainrule.core.layout import contiguous_format, preserve_format
 from chainrule.core.layout import memory_format as MemoryFormat
-from chainrule.core.public import getter, method, spell
+from chainrule.core.public import attribute, getter, method, quiet_method, spell
 from chainrule.core.tensor import Tensor
 from chainrule.ops.storages import StorageBase, bottom, own_memory, storage_of
 from chainrule.ops.strided import geometry
@@ -32,7 +33,7 @@ def untyped_storage(self: Tensor) -> StorageBase:
     return storage_of(self)  # type: ignore[no-any-return]
 
 
-@method
+@quiet_method
 def _typed_storage(self: Tensor) -> TypedStorage:
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype, _internal=True)  # type: ignore[no-any-return]
 
@@ -67,7 +68,7 @@ def const_data_ptr(self: Tensor) -> int:
     return memory.address(raw) if raw.size and isinstance(raw, np.ndarray) and not is_hollow(raw) else 0
 
 
-@method
+@quiet_method
 def _fix_weakref(self: Tensor) -> None:
     """Nothing to mend: a tensor is one object for as long as it lives."""
 
@@ -160,7 +161,7 @@ for _name in (
     "cuda", "ipu", "maia", "mkldnn", "mps", "mtia", "nested", "quantized", "sparse_csr", "vulkan",
     "xla", "xpu",
 ):  # fmt: skip
-    setattr(Tensor, f"is_{_name}", property(lambda self: False, doc=f"False: there are no {_name} tensors here."))
+    attribute(f"is_{_name}", lambda self: False, doc=f"False: there are no {_name} tensors here.")
 
 
 @getter
@@ -218,6 +219,9 @@ def _base(self: Tensor) -> Tensor | None:
     """The tensor this one is a view of."""
     v: Any = self.viewed
     return None if v is None else v.base
+
+
+KEEPS_CLASS.add(vars(Tensor)["_base"].__get__)
 
 
 @method

@@ -6,13 +6,14 @@ from typing import Any
 
 from chainrule.backends import meta
 from chainrule.config import settings
+from chainrule.core.asking import equip
 from chainrule.core.device import as_device
 from chainrule.core.dispatch_protocol import disabled as no_dispatch
 from chainrule.core.family import call
 from chainrule.core.function_protocol import default, retyped
 from chainrule.core.function_protocol import disabled as no_function
 from chainrule.core.layout import contiguous_format, strided
-from chainrule.core.public import method
+from chainrule.core.public import quiet_method
 from chainrule.core.shape import strides_for
 from chainrule.core.tensor import CPU, LEAF, Tensor
 from chainrule.ops.create import made
@@ -20,7 +21,7 @@ from chainrule.ops.create import made
 __all__: list[str] = []
 
 
-@method
+@quiet_method
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor as an object of a subclass; gradients flow through."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
@@ -77,11 +78,13 @@ def _make_wrapper_subclass(
 
 
 def _subclassed(cls: Any, /, **named: Any) -> None:
-    """A class that answers ops and says nothing of functions wants none: its results are its own to make."""
+    """A class that answers ops and says nothing of functions wants none: its results are its own to make. Others are
+    asked also where attributes are read."""
     super(Tensor, cls).__init_subclass__(**named)
     answers = getattr(cls.__torch_dispatch__, "__func__", cls.__torch_dispatch__) is not no_dispatch
     if answers and getattr(cls.__torch_function__, "__func__", None) is default:
         cls.__torch_function__ = no_function
+    equip(cls)
 
 
 _OF_THE_CLASS: dict[str, Any] = {

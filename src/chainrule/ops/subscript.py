@@ -25,7 +25,7 @@ from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
 from chainrule.core.notices import warn, warn_once
 from chainrule.core.op import Array
-from chainrule.core.public import composite, method
+from chainrule.core.public import composite, quiet_method
 from chainrule.core.samples import Drawn, either, integers, real, samples
 from chainrule.core.shape import (
     compute_view_strides,
@@ -514,7 +514,7 @@ def _asked(name: str, values: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[b
     return override(getattr(Tensor, name), values, args, {}, here())
 
 
-@method
+@quiet_method
 def __getitem__(self: Tensor, key: Any) -> Any:
     """The part of the tensor that a key names: a view where it can be one."""
     if LISTENING or self.__class__ not in PLAIN:
@@ -565,7 +565,7 @@ def _general(x: Tensor, key: Any) -> Any:
     return alias_view.public(x) if reader.x is x else reader.x
 
 
-@method
+@quiet_method
 def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     """Overwrite the part of the tensor that a key names."""
     if LISTENING or self.__class__ not in PLAIN or (isinstance(value, Tensor) and value.__class__ not in PLAIN):
@@ -667,7 +667,7 @@ def _put_rank(x: Tensor, indices: Tensor, dims: Dims) -> int:
     return len(x.shape) - len(dims) + len(indices.shape) - (len(dims) > 1)
 
 
-@method
+@quiet_method
 def __delitem__(self: Tensor, key: Any) -> NoReturn:
     raise TypeError("Tensor does not support deleting items")
 
