@@ -115,7 +115,7 @@ def operator_door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out:
     Arrays are declined too: NumPy then computes `tensor * array` by its own promotion, and refuses `array * tensor`.
     """
     a, b = inputs
-    if op.name == "eq" and isinstance(b, np.ndarray):
+    if op.of_arrays and isinstance(b, np.ndarray):
         b = call("from_numpy", b)
     elif not _operand(a) or not _operand(b):
         return NotImplemented

@@ -128,7 +128,7 @@ def _record_source(lay: Layout) -> str:
     return "\n".join(lines)
 
 
-def _pull_source(lay: Layout, world: str, conj: bool) -> str:
+def _pull_source(lay: Layout, world: str, conj: bool, steps: Steps | None = None) -> str:
     """`pull` (world "raw") or `pull_graph` (world "graph")."""
     op, raw = lay.op, world == "raw"
     wide = raw and lay.fit == "wide"
@@ -163,8 +163,7 @@ def _pull_source(lay: Layout, world: str, conj: bool) -> str:
         guards = {n: "" if lay.always(n) else f"if {n} is not None: " for n in fetched}
         lines += [f"        {guards[n]}{n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
-    if scalar and not conj:
-        lines += _steps_lines(lay)
+    lines += _steps_lines(lay, steps)
     lines += _turned_lines(lay, raw) if conj else []
     if _listed(op) and not op.gaps:
         lines += ["    for _p in g:", "        if _p is None:"]
@@ -194,9 +193,12 @@ def _turned_lines(lay: Layout, raw: bool) -> list[str]:
 _UFUNCS = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "true_divide", "negative")}
 
 
-def _steps_of(lay: Layout) -> tuple[list[str], dict[str, float]] | None:
-    """The one rule of a node as steps that need a single array between them, if it is arithmetic."""
-    if len(lay.ruled) != 1:
+Steps = tuple[list[str], dict[str, float]]
+
+
+def _steps_of(lay: Layout, conj: bool) -> Steps | None:
+    """The one rule of a node as steps that need a single array between them, if it is arithmetic; its numbers."""
+    if len(lay.ruled) != 1 or conj or lay.fit or not lay.op.family.diagonal:
         return None
     pull = lay.op.pulls[lay.ruled[0]]
     return in_steps(pull.fn, ("g", *pull.keeps), _arrays_of(lay))
@@ -206,9 +208,8 @@ def _arrays_of(lay: Layout) -> list[str]:
     return ["g", *(n for n in lay.inputs if lay.kind[n] == "T"), *(["out"] if lay.outs else [])]
 
 
-def _steps_lines(lay: Layout) -> list[str]:
+def _steps_lines(lay: Layout, found: Steps | None) -> list[str]:
     """The rule in steps, for arrays with axes; its numbers are made 0-d arrays of their dtype beforehand."""
-    found = _steps_of(lay)
     if found is None:
         return []
     steps, numbers = found
@@ -221,8 +222,7 @@ def _steps_lines(lay: Layout) -> list[str]:
     return lines + ["        " + step for step in steps]
 
 
-def _numbers_scope(lay: Layout) -> dict[str, Any]:
-    found = _steps_of(lay)
+def _numbers_scope(found: Steps | None) -> dict[str, Any]:
     numbers = list(found[1].values()) if found is not None else []
     of_dtype = {f"K{bits}": tuple([table[n] for n in numbers]) for bits, table in _NUMBERS.items()}
     return {"K": tuple(numbers), **of_dtype, "F32": F32_NUMBERS.dtype, "F64": F64_NUMBERS.dtype, **_UFUNCS}
@@ -299,14 +299,15 @@ def node_class(op: Op, kinds: str, fit: bool | str, conj: bool, second: bool = F
 
 def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool) -> type:
     lay = Layout(op, kinds, fit)
+    steps = _steps_of(lay, conj)
     scope: dict[str, Any] = {
         "SCALARS": SCALARS, "complexed": complexed, "ndarray": np.ndarray, "fit": op.family.fit, "widened": widened,
         "recover": recover, "rewrap": rewrap,
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph, "with_slope": with_slope,
     }  # fmt: skip
-    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()} | _numbers_scope(lay)
-    texts = [_record_source(lay), _pull_source(lay, "raw", conj), _pull_source(lay, "graph", conj)]
+    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()} | _numbers_scope(steps)
+    texts = [_record_source(lay), _pull_source(lay, "raw", conj, steps), _pull_source(lay, "graph", conj)]
     compiled(f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}

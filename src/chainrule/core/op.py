@@ -118,6 +118,7 @@ class Op:
         "node_names",  # which inputs are tensors, "TN" -> the node's name, where it is not `node_name`
         "nodes",  # node classes made so far, by variant
         "numbers",  # names of the inputs that may be Python numbers
+        "of_arrays",  # its operator takes NumPy arrays for tensors; others leave them to NumPy
         "of_numbers",  # what PyTorch does with a number given to it, any of "wrapped", "exact", "alone": see above
         "optional",  # names of the inputs that may be None
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
@@ -137,6 +138,7 @@ class Op:
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
+        "vmap_title",  # what the refusal of PyTorch's vmap calls the in-place form, where not by its overload; or ""
         "write",  # override of how the in-place form writes, or None
     )
 
@@ -154,6 +156,7 @@ class Op:
         self.samples: Callable[[np.random.Generator], Iterable[Any]] | None = facts.pop("samples", None)
         self._name_nodes(facts.pop("node", self.name.title().replace("_", "")))
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
+        self.vmap_title: str = facts.pop("vmap_title", "")
         self.overload: str | None = facts.pop("overload", None)
         self.gaps: bool = facts.pop("gaps", False)
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
@@ -167,6 +170,7 @@ class Op:
         self.straight: bool = facts.pop("straight", False)
         self.steps: Callable[..., Any] | None = facts.pop("steps", None)
         self.branches: bool = facts.pop("branches", False)
+        self.of_arrays: bool = facts.pop("of_arrays", False)
         self.of_numbers: frozenset[str] = frozenset(facts.pop("of_numbers", ()))
         self.check, self.unpromoted = facts.pop("check", None), frozenset(facts.pop("unpromoted", ()))
         plain = "ib" if self.promote in ("same", "compare") and self.check is None and family.diagonal else ""

@@ -177,14 +177,6 @@ class Level(_Entered):
         return outs if isinstance(result, tuple) else outs[0]
 
 
-_WHOLE = {  # in-place ops by the name that PyTorch's refusal gives them
-    **dict.fromkeys("add_ copy_ div_ masked_fill_ mul_ sub_".split(), "inplace arithmetic"),
-    **dict.fromkeys("logical_and_ logical_or_ logical_xor_".split(), "inplace arithmetic"),
-    **{name: name for name in "fill_ index_add_ index_fill_ index_put_ scatter_add_ scatter_reduce_".split()},
-    "index_put_at_": "index_put_",
-}  # fmt: skip
-
-
 class Vmap(_Entered):
     """A batch axis in front of every tensor that has one; what has none is shared by all examples."""
 
@@ -317,8 +309,8 @@ class Vmap(_Entered):
     def _cannot_hold(self, op: Inplace) -> str:
         """A target that all examples share cannot take a result that each has for itself."""
         who, where = f"aten::{op.name}", f"at level {self.depth}"
-        if op.name in _WHOLE:
-            who, where = _WHOLE[op.name], "in a vmap"
+        if op.base.vmap_title:
+            who, where = op.base.vmap_title, "in a vmap"
         return (
             f"vmap: {who}(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "

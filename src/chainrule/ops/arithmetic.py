@@ -86,6 +86,7 @@ def _addend(input: Any, other: Any, alpha: Any) -> Any:
 
 
 @elementwise(
+    vmap_title="inplace arithmetic",
     samples=samples(real, two, alpha=[1, 2.5]), check=_check_alpha, integers="ib", early="alpha",
     of_numbers=_ARITHMETIC,
 )  # fmt: skip
@@ -98,6 +99,7 @@ add.vjp(input=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha
 
 
 @elementwise(
+    vmap_title="inplace arithmetic",
     samples=samples(real, two, alpha=[1, 2.5]),
     check=both(check_difference, _check_alpha),
     integers="i",
@@ -148,7 +150,7 @@ neg.vjp(input=lambda g: -g)
 # ---------------------------------------------------------------------------------------- products and quotients
 
 
-@elementwise(samples=samples(real, two), of_numbers=_ARITHMETIC)
+@elementwise(vmap_title="inplace arithmetic", samples=samples(real, two), of_numbers=_ARITHMETIC)
 def mul(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """Product of two tensors, element by element."""
     return xp.multiply(input, other)
@@ -206,6 +208,7 @@ _DIV_IN = {None: "float", "floor": "same", "trunc": "native"}
 
 
 @elementwise(
+    vmap_title="inplace arithmetic",
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
     promote=lambda params: _DIV_IN[params["rounding_mode"]],
     check=_check_div,

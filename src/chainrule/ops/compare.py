@@ -37,7 +37,9 @@ def coin(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------------------------------------- comparisons
 
 
-@elementwise(promote="compare", in_place_slope="zero", samples=samples(apart, [*pairs, ((3,), 0.5)]))
+@elementwise(
+    promote="compare", in_place_slope="zero", of_arrays=True, samples=samples(apart, [*pairs, ((3,), 0.5)])
+)  # fmt: skip
 def eq(xp: Any, input: Array, other: Array | Number) -> Array:
     """Where the two are equal."""
     return xp.equal(input, other)
@@ -218,6 +220,7 @@ def _batch_fill(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 
 
 @elementwise(
+    vmap_title="inplace arithmetic",
     promote="none",
     unpromoted=("mask",),
     check=_check_fill,

@@ -120,6 +120,7 @@ def _copy_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @general(
+    vmap_title="inplace arithmetic",
     spelled="",
     node={"TT": "CopyBackwards"},
     write=_write_copy,
@@ -188,6 +189,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @elementwise(
+    vmap_title="fill_",
     promote="none", spelled="f", write=_write_fill, vmap=_fill_batched,
     node={"TN": "FillBackward0", "TT": "FillBackward1"}, samples=samples(real, [((3, 4), ()), ((3, 4), 2.5)]),
 )  # fmt: skip

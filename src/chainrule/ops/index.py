@@ -217,6 +217,7 @@ gather.vjp(input=_gather_pull)
 
 
 @indexing(
+    vmap_title="scatter_add_",
     spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_add"),
     samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]),
 )  # fmt: skip
@@ -467,6 +468,7 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
 
 
 @indexing(
+    vmap_title="scatter_reduce_",
     spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_reduce"),
     samples=samples(
         apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"],
@@ -507,6 +509,7 @@ index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, 
 
 
 @indexing(
+    vmap_title="index_add_",
     spelled="fmi", exact=SAME_OUT, vmap=_slices_batched("index_add"),
     samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]),
 )  # fmt: skip
@@ -564,6 +567,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @indexing(
+    vmap_title="index_fill_",
     spelled="fmi", vmap=_fill_batched, node={"TTN": "IndexFillBackward0", "TTT": "IndexFillBackward1"},
     samples=samples(real, [((3, 4), _spots, 2.0), ((3, 4), _spots, ())], dim=[0]),
 )  # fmt: skip

@@ -66,19 +66,19 @@ def _is_unsigned_far(input: Any, other: Any, last: int) -> bool:
     return bool(input.dtype.kind == "u" and ((other < 0) | (other > last)).any())
 
 
-@elementwise(promote="compare", samples=samples(few, SHAPES))
+@elementwise(vmap_title="inplace arithmetic", promote="compare", samples=samples(few, SHAPES))
 def logical_and(xp: Any, input: Array, other: Array) -> Array:
     """Where both are other than 0."""
     return xp.logical_and(input, other)
 
 
-@elementwise(promote="compare", samples=samples(few, SHAPES))
+@elementwise(vmap_title="inplace arithmetic", promote="compare", samples=samples(few, SHAPES))
 def logical_or(xp: Any, input: Array, other: Array) -> Array:
     """Where either is other than 0."""
     return xp.logical_or(input, other)
 
 
-@elementwise(promote="compare", samples=samples(few, SHAPES))
+@elementwise(vmap_title="inplace arithmetic", promote="compare", samples=samples(few, SHAPES))
 def logical_xor(xp: Any, input: Array, other: Array) -> Array:
     """Where exactly one is other than 0."""
     return xp.logical_xor(input, other)

@@ -230,6 +230,7 @@ _pairs = np.array([[0, 1, 1], [1, 0, 1]])
 
 @indexing(
     spelled="", vmap=_put_batched, write=_write_at, name="index_put_at", node="IndexPut",
+    vmap_title="index_put_",
     samples=either(
         samples(real, [((3, 4), _places, (2, 4)), ((3, 4), _places, (4,))], dims=[(0,)], accumulate=[False, True]),
         samples(real, [((2, 3, 2), _pairs, (3, 3)), ((2, 3, 2), _pairs, ())], dims=[(0, 2)], accumulate=[False, True]),
