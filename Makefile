@@ -4,6 +4,7 @@
 # make check        ruff and mypy
 # make oracle       the tests against live PyTorch (installs it)
 # make conformance  PyTorch's own tests, counted in docs/conformance.md
+# make conformance-torch FILES="test_nn.py ..."   the same of PyTorch itself
 
 PYTHON ?= python3
 WORKERS ?= auto
@@ -16,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench check oracle conformance
+.PHONY: demo test bench check oracle conformance conformance-torch
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -37,6 +38,10 @@ oracle: $(ORACLE)/.installed
 
 conformance: $(VENV)/.installed-conformance
 	$(VENV)/bin/python tools/conformance.py
+
+conformance-torch: $(ORACLE)/.installed
+	$(ORACLE)/bin/python $(PIP_INSTALL) -e '.[conformance]'
+	$(ORACLE)/bin/python tools/conformance.py --torch $(FILES)
 
 # A stamp is newer than pyproject.toml exactly when its environment has what pyproject.toml asks for.
 $(VENV)/bin/python $(ORACLE)/bin/python:

@@ -5,9 +5,11 @@
     python tools/conformance.py --check           writes nothing, fails where a test that passed no longer
     python tools/conformance.py --smoke           the same over a quick fixed subset (minutes)
     python tools/conformance.py --render          writes docs/conformance.md from the stored results alone
+    make conformance-torch FILES=test_nn.py       runs PyTorch itself: what it passes is what can be asked for
 
-tests/conformance-baseline.json holds the ids of the tests that pass. docs/conformance.md is drawn from it,
-from the harness's categories (a: public semantics that any faithful CPU implementation can pass) and from
+tests/conformance-baseline.json holds the ids of the tests that pass, tests/conformance-torch.json those that PyTorch
+itself does not pass under the same harness (they need CUDA, a compiler, SciPy, ...). docs/conformance.md is drawn from
+them, from the harness's categories (a: public semantics that any faithful CPU implementation can pass) and from
 docs/conformance-reasons.toml, which says why a test of category a does not pass.
 
 The harness is looked for in $TORCHCONF, or in shared/conformance beside the clone; PyTorch's test files in
@@ -38,6 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HARNESS = Path(os.environ.get("TORCHCONF") or ROOT.parent / "shared" / "conformance")
 UPSTREAM = Path(os.environ.get("TORCHCONF_UPSTREAM") or Path.home() / ".cache" / "torchconf")
 BASELINE = ROOT / "tests" / "conformance-baseline.json"
+TORCH = ROOT / "tests" / "conformance-torch.json"
 REASONS = ROOT / "docs" / "conformance-reasons.toml"
 PAGE = ROOT / "docs" / "conformance.md"
 REPORTS = ROOT / "build" / "conformance"
@@ -143,10 +146,10 @@ def absent() -> str:
     return " and ".join(f"{what} not found in {path.parent}" for path, what in wanted if not path.is_dir())
 
 
-def torchconf(*arguments: str) -> str:
+def torchconf(*arguments: str, target: str = "chainrule") -> str:
     inherited = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(HARNESS)] + ([inherited] if inherited else []))
-    command = [sys.executable, "-m", "torchconf", "run", *arguments, "--target", "chainrule"]
+    command = [sys.executable, "-m", "torchconf", "run", *arguments, "--target", target]
     done = subprocess.run(
         [*command, "--path", str(ROOT / "src"), "--root", str(UPSTREAM / "test")],
         env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
@@ -158,15 +161,15 @@ def torchconf(*arguments: str) -> str:
     return done.stdout
 
 
-def tests_in(file: File) -> list[str]:
-    return [test for test in torchconf(file.name, "--list").splitlines() if file.takes(test)]
+def tests_in(file: File, target: str = "chainrule") -> list[str]:
+    return [test for test in torchconf(file.name, "--list", target=target).splitlines() if file.takes(test)]
 
 
-def run_batch(file: File, tests: Sequence[str], folder: str) -> list[dict[str, str]]:
+def run_batch(file: File, tests: Sequence[str], folder: str, target: str) -> list[dict[str, str]]:
     stem = Path(folder, f"{zlib.crc32(repr((file.name, tests)).encode()):08x}")
     ids, out = stem.with_suffix(".ids"), stem.with_suffix(".jsonl")
     ids.write_text("\n".join(tests))
-    torchconf(file.name, "--ids", str(ids), "--out", str(out), "--timeout", str(file.limit))
+    torchconf(file.name, "--ids", str(ids), "--out", str(out), "--timeout", str(file.limit), target=target)
     lines = out.read_text().splitlines() if out.exists() else []
     rows = [row for row in map(json.loads, lines) if row["ev"] == "end"]
     return rows + [{"id": test, "outcome": "absent"} for test in {*tests} - {row["id"] for row in rows}]
@@ -177,14 +180,14 @@ def batches(tests_of: dict[str, list[str]]) -> Iterator[tuple[File, list[str]]]:
         yield from ((BY_NAME[name], tests[start : start + BATCH]) for start in range(0, len(tests), BATCH))
 
 
-def run(tests_of: dict[str, list[str]], seconds: float = float("inf")) -> Report:
+def run(tests_of: dict[str, list[str]], seconds: float = float("inf"), target: str = "chainrule") -> Report:
     """Runs the tests in processes beside one another; what has not started after `seconds` is left out."""
     report, started = Report(), time.monotonic()
     work = list(batches(tests_of))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(PROCESSES) as pool:
 
         def one(file: File, tests: list[str]) -> list[dict[str, str]]:
-            return run_batch(file, tests, folder) if time.monotonic() - started < seconds else []
+            return run_batch(file, tests, folder, target) if time.monotonic() - started < seconds else []
 
         running = {pool.submit(one, file, tests): file for file, tests in work}
         for count, future in enumerate(as_completed(running), 1):
@@ -212,27 +215,51 @@ def clear_reports(files: Iterable[File]) -> None:
         (REPORTS / f"{file.name.replace('/', '_')}.jsonl").unlink(missing_ok=True)
 
 
-# The stored results: file -> class -> the names of the tests that pass
+# The stored results: file -> class -> the names of the tests
+
+
+def grouped(tests: Iterable[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for test in sorted(tests):
+        group, _, name = test.rpartition(".")
+        groups.setdefault(group, []).append(name)
+    return groups
+
+
+def ungrouped(groups: dict[str, list[str]]) -> set[str]:
+    return {f"{group}.{test}" for group, tests in groups.items() for test in tests}
 
 
 def load_baseline() -> Passing:
-    if not BASELINE.exists():
-        return {}
-    stored = json.loads(BASELINE.read_text())
-    return {
-        file: {f"{group}.{test}" for group, tests in groups.items() for test in tests}
-        for file, groups in stored.items()
-    }
+    stored = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    return {file: ungrouped(groups) for file, groups in stored.items()}
 
 
 def store_baseline(passing: Passing) -> None:
-    stored: dict[str, dict[str, list[str]]] = {}
-    for file in FILES:
-        groups = stored.setdefault(file.name, {}) if file.name in passing else {}
-        for test in sorted(passing.get(file.name, ())):
-            group, _, name = test.rpartition(".")
-            groups.setdefault(group, []).append(name)
+    stored = {file.name: grouped(passing[file.name]) for file in FILES if file.name in passing}
     BASELINE.write_text(json.dumps(stored, indent=0) + "\n")
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """What PyTorch itself passes of a file: how many tests, and the ids of those that it does not."""
+
+    tests: int
+    beyond: frozenset[str]
+
+
+def load_torch() -> dict[str, Reachable]:
+    stored = json.loads(TORCH.read_text()) if TORCH.exists() else {}
+    return {file: Reachable(row["passes"], frozenset(ungrouped(row["does not pass"]))) for file, row in stored.items()}
+
+
+def store_torch(found: dict[str, Reachable]) -> None:
+    rows = {
+        file.name: {"passes": found[file.name].tests, "does not pass": grouped(found[file.name].beyond)}
+        for file in FILES
+        if file.name in found
+    }
+    TORCH.write_text(json.dumps(rows, indent=0) + "\n")
 
 
 # The page
@@ -259,14 +286,16 @@ def share(part: int, whole: int) -> str:
     return f"{part} / {whole} ({part / whole:.1%})"
 
 
-def table_row(file: File, passing: Passing) -> str:
+def table_row(file: File, passing: Passing, torch: dict[str, Reachable]) -> str:
     label = f"{file.name}, every {file.every}th test" if file.every > 1 else file.name
     if file.name not in passing:
-        return f"| {label} | | not run yet |"
+        return f"| {label} | | | not run yet |"
     public = {test for test, category in categories(file).items() if category == "a"}
     passed = passing[file.name]
     in_a = share(len(passed & public), len(public)) if public else ""
-    return f"| {label} | {in_a} | {share(len(passed), file.tests)} |"
+    reachable = torch.get(file.name)
+    of_torch = share(len(passed - reachable.beyond), reachable.tests) if reachable else ""
+    return f"| {label} | {in_a} | {of_torch} | {share(len(passed), file.tests)} |"
 
 
 def failing_in_a(file: File, passing: Passing) -> list[str]:
@@ -287,19 +316,20 @@ def bullets(lines: Iterable[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def page(passing: Passing) -> str:
+def page(passing: Passing, torch: dict[str, Reachable]) -> str:
     by_reason, unexplained = explained(passing)
     lines = [
         "# PyTorch's own tests, run on Chainrule",
         "",
-        "Written by `make conformance`; do not edit. Each row is a test file of PyTorch 2.13. The total is",
-        "the number of tests PyTorch itself finds in it: a test that cannot even be loaded, or that PyTorch",
-        "skips on a CPU, counts as not passed. Category a holds the tests of public semantics that any",
-        "faithful CPU implementation can pass; it is known for two files.",
+        "Written by `make conformance`; do not edit. Each row is a test file of PyTorch 2.13. Category a holds",
+        "the tests of public semantics that any faithful CPU implementation can pass; it is known for two files.",
+        "Of PyTorch's passes: of the tests that PyTorch itself passes in Chainrule's place, on the same machine",
+        "and under the same harness. All: of the tests PyTorch finds in the file; one that cannot even be loaded,",
+        "or that PyTorch skips on a CPU, counts as not passed.",
         "",
-        "| file | category a | all |",
-        "|---|---|---|",
-        *(table_row(file, passing) for file in FILES),
+        "| file | category a | of PyTorch's passes | all |",
+        "|---|---|---|---|",
+        *(table_row(file, passing, torch) for file in FILES),
         "",
         "## Tests of category a that do not pass, and why",
         "",
@@ -348,17 +378,32 @@ def check(tests_of: dict[str, list[str]], wanted: dict[str, list[str]], seconds:
 def count_and_store(files: Sequence[File], tests_of: dict[str, list[str]]) -> int:
     report = run(tests_of)
     store_baseline(load_baseline() | {file.name: set() for file in files} | report.passing())
-    PAGE.write_text(page(load_baseline()))
+    draw()
     print("most missed names:", *(f"\n  {count:6d} {name}" for name, count in report.missing.most_common(25)))
-    print(*(table_row(file, load_baseline()) for file in files), sep="\n")
+    print(*(table_row(file, load_baseline(), load_torch()) for file in files), sep="\n")
     return 0
+
+
+def draw() -> int:
+    PAGE.write_text(page(load_baseline(), load_torch()))
+    return 0
+
+
+def ask_torch(files: Sequence[File]) -> int:
+    """Runs PyTorch in Chainrule's place, on the tests that either finds in the files."""
+    tests_of = {file.name: sorted({*tests_in(file), *tests_in(file, "torch")}) for file in files}
+    passing = run(tests_of, target="torch").passing()
+    found = {name: (tests, passing.get(name, set())) for name, tests in tests_of.items()}
+    rows = {name: Reachable(len(passed), frozenset(tests) - passed) for name, (tests, passed) in found.items()}
+    store_torch(load_torch() | rows)
+    return draw()
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE", help="test files (default: all)")
     mode = parser.add_mutually_exclusive_group()
-    for name in ("check", "smoke", "render"):
+    for name in ("check", "smoke", "render", "torch"):
         mode.add_argument(f"--{name}", dest="mode", action="store_const", const=name)
     options = parser.parse_args()
     if unknown := set(options.files) - set(BY_NAME):
@@ -373,10 +418,11 @@ def main() -> int:
         return 0
     baseline = load_baseline()
     if options.mode == "render":
-        PAGE.write_text(page(baseline))
-        return 0
+        return draw()
     files = [file for file in FILES if not options.files or file.name in options.files]
     clear_reports(files)
+    if options.mode == "torch":
+        return ask_torch(files)
     if options.mode == "smoke":
         wanted = smoke_tests(baseline)
         return check(wanted, wanted, SMOKE_SECONDS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools import conformance
-from tools.conformance import BY_NAME, File, Report
+from tools.conformance import BY_NAME, File, Reachable, Report
 
 VIEWS = BY_NAME["test_view_ops.py"]
 CASES = {"TestViewOps.test_b", "TestViewOps.test_a", "TestOther.test_c"}
@@ -13,7 +13,7 @@ CASES = {"TestViewOps.test_b", "TestViewOps.test_a", "TestOther.test_c"}
 
 @pytest.fixture(autouse=True)
 def _stored_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BASELINE", "REASONS", "HARNESS"):
+    for name in ("BASELINE", "TORCH", "REASONS", "HARNESS"):
         monkeypatch.setattr(conformance, name, tmp_path / name)
     (tmp_path / "HARNESS").mkdir()
     (tmp_path / "HARNESS" / "test_view_ops.csv").write_text(
@@ -36,6 +36,12 @@ def test_what_is_stored_comes_back_and_is_sorted() -> None:
     assert conformance.BASELINE.read_text() == first
 
 
+def test_what_pytorch_passes_comes_back() -> None:
+    found = {VIEWS.name: Reachable(277, frozenset(CASES))}
+    conformance.store_torch(found)
+    assert conformance.load_torch() == found
+
+
 @pytest.mark.parametrize("outcome", ["fail", "error", "skip", "crash", "timeout", "absent", "xfail"])
 def test_anything_but_a_pass_is_a_loss(outcome: str) -> None:
     wanted = {VIEWS.name: ["A.x", "A.y"]}
@@ -47,8 +53,9 @@ def test_a_test_whose_batch_was_left_out_is_not_a_loss() -> None:
 
 
 def test_page_counts_against_pytorch_and_lists_what_has_no_reason() -> None:
-    page = conformance.page({VIEWS.name: CASES})
-    assert "| test_view_ops.py | 1 / 3 (33.3%) | 3 / 280 (1.1%) |" in page
+    torch = Reachable(4, frozenset({"TestOther.test_c", "TestOther.test_f"}))
+    page = conformance.page({VIEWS.name: CASES}, {VIEWS.name: torch})
+    assert "| test_view_ops.py | 1 / 3 (33.3%) | 2 / 4 (50.0%) | 3 / 280 (1.1%) |" in page
     assert "**no d on a CPU**\n\n- test_view_ops.py: TestViewOps.test_d\n" in page
     assert page.endswith("## Without a reason: 1\n\n- test_view_ops.py: TestViewOps.test_e\n")
 
