@@ -15,7 +15,7 @@ from chainrule.backends.cpu import memory
 from chainrule.backends.pending import Pending, conjugated, negated
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.dtype import OF_NUMPY, complex32, float16, float32, float64
-from chainrule.core.family import call, elementwise, is_hollow, view
+from chainrule.core.family import call, elementwise, is_hollow, shape_of, view
 from chainrule.core.op import Array
 from chainrule.core.public import attribute, composite, spell
 from chainrule.core.samples import real as any_real
@@ -126,9 +126,15 @@ def view_as_real(xp: Any, input: Array) -> Array:
 view_as_real.vjp(input=_joined)
 
 
+def _with_parts(batch: Any) -> Any:
+    if len(shape_of(batch)) < 2:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    return batch
+
+
 @view(
     spelled="f", samples=samples(any_real, [((3, 2),), ((2, 3, 2),)]), holomorphic=False,
-    vmap=lambda values, batched, size, params: view_as_complex(values[0]),  # type: ignore[has-type]
+    vmap=lambda values, batched, size, params: view_as_complex(_with_parts(values[0])),  # type: ignore[has-type]
 )  # fmt: skip
 def view_as_complex(xp: Any, input: Array) -> Array:
     """A last axis of (real, imaginary) as complex numbers, sharing memory."""

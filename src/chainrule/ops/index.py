@@ -6,6 +6,7 @@ index_add, take and put, masked_select and masked_scatter.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ from chainrule.autograd.door import check_fits
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.ambient import here
-from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, sum_to
+from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, spread, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
 from chainrule.core.op import REGISTRY, Array, Number
@@ -234,7 +235,12 @@ def _covered(g: Any, shape: tuple[int, ...]) -> Any:
     return g if shape_of(g) == shape else corner(g, shape=shape)
 
 
-@indexing(spelled="", linear=True, samples=samples(real, [((2, 3),)], shape=[(3, 4)]))
+@indexing(
+    spelled="", linear=True, samples=samples(real, [((2, 3),)], shape=[(3, 4)]),
+    vmap=lambda values, batched, size, params: corner.public(  # type: ignore[has-type]
+        values[0], shape=(size, *params["shape"])
+    ),
+)  # fmt: skip
 def corner(xp: Any, input: Array, *, shape: tuple[int, ...]) -> Array:
     """Zeros of a shape, with the input in the corner where all indices begin."""
     whole = xp.zeros(shape, input.dtype)
@@ -432,8 +438,14 @@ _TOGETHER = (
 )
 
 
+def _same_batched(name: str) -> Any:
+    return lambda values, batched, size, params: call(
+        name, *[spread(v, b, size) for v, b in zip(values, batched)], **params
+    )
+
+
 @general(
-    spelled="", name="differentiable_once", node={"": "DelayedError"},
+    spelled="", name="differentiable_once", vmap=_same_batched("differentiable_once"), node={"": "DelayedError"},
     samples=samples(real, [((3,), Drawn(integers(2), 3))], why=["why not"]),
 )  # fmt: skip
 def _differentiable_once(xp: Any, input: Array, zeros: Array, *, why: str) -> Array:
@@ -442,7 +454,7 @@ def _differentiable_once(xp: Any, input: Array, zeros: Array, *, why: str) -> Ar
 
 
 @general(
-    spelled="", name="unless_shared", node={"": "DelayedError"}, linear=True,
+    spelled="", name="unless_shared", vmap=_same_batched("unless_shared"), node={"": "DelayedError"}, linear=True,
     samples=samples(real, [((3,), Drawn(integers(2), 3))], why=["why not"]),
 )  # fmt: skip
 def _unless_shared(xp: Any, input: Array, zeros: Array, *, why: str) -> Array:
@@ -661,7 +673,35 @@ def _unselect(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:
 masked_select.vjp(input=lambda g, mask, input_shape: _unselect(g, mask, input_shape))
 
 
-@indexing(spelled="fmi", samples=samples(real, [((2, 3), _mask, (5,)), ((2, 3), _mask, (2, 3))]))
+def _ranks(mask: Any, size: int) -> Any:
+    """For every place of a batch of masks, how many places before it in its example hold."""
+    return call("clamp", call("cumsum", call("reshape", mask, shape=(size, -1)), 1) - 1, min=0)
+
+
+def _masked_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, mask, source = (spread(v, b, size) for v, b in zip(values, batched))
+    if not source.numel():
+        return None
+    rank = max(x.ndim, mask.ndim) - 1
+    x, mask = call("broadcast_tensors", front(x, rank), front(mask, rank))
+    taken = gather.public(call("reshape", source, shape=(size, -1)), 1, _ranks(mask, size))
+    return call("where", mask, call("view", taken, shape=tuple(mask.shape)), x)
+
+
+def _rest_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    g, mask = (spread(v, b, size) for v, b in zip(values, batched))
+    g, mask = call("broadcast_tensors", g, front(mask, g.ndim - 1))
+    count = math.prod(params["shape"])
+    if not count:
+        return None
+    kept = call("reshape", call("where", mask, g, 0), shape=(size, -1))
+    summed = scatter_add.public(g.new_zeros((size, count)), 1, _ranks(mask, size), kept)
+    return call("view", summed, shape=(size, *params["shape"]))
+
+
+@indexing(
+    spelled="fmi", vmap=_masked_batched, samples=samples(real, [((2, 3), _mask, (5,)), ((2, 3), _mask, (2, 3))])
+)  # fmt: skip
 def masked_scatter(xp: Any, input: Array, mask: Array, source: Array) -> Array:
     """The input with the leading elements of `source`, in order, where a mask holds."""
     return xp.scatter.masked_scatter(input, mask, source)
@@ -673,7 +713,7 @@ masked_scatter.vjp(
 )
 
 
-@indexing(spelled="", samples=samples(real, [((2, 3), _mask)], shape=[(5,)]))
+@indexing(spelled="", vmap=_rest_batched, samples=samples(real, [((2, 3), _mask)], shape=[(5,)]))
 def masked_rest(xp: Any, input: Array, mask: Array, *, shape: tuple[int, ...]) -> Array:
     """What a mask selects, then zeros: the transpose of `masked_scatter` in its source."""
     return xp.scatter.masked_scatter_source(input, mask, shape)
@@ -779,7 +819,19 @@ def isin(
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
 
 
-@indexing(spelled="", name="isin", samples=samples(integers(4), [((2, 3), (3,))], invert=[False, True]))
+def _isin_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    elements, among = values
+    if not batched[1]:
+        return isin_op.public(elements, among, **params)
+    x = spread(elements, batched[0], size)
+    among = call("view", call("reshape", among, shape=(size, -1)), shape=(size, *(1,) * (x.ndim - 1), -1))
+    found = call("eq", x.unsqueeze(-1), among).any(-1)
+    return found.logical_not() if params["invert"] else found
+
+
+@indexing(
+    spelled="", name="isin", vmap=_isin_batched, samples=samples(integers(4), [((2, 3), (3,))], invert=[False, True])
+)
 def isin_op(xp: Any, elements: Array, test_elements: Array, *, invert: bool) -> Array:
     """Which elements occur among the test elements."""
     return xp.isin(elements, test_elements, invert=invert)

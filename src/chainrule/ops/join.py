@@ -188,7 +188,25 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return cat.public(columns, 1, out=out)  # type: ignore[no-any-return]
 
 
-@joining(linear=True, spelled="", name="block_diag", samples=samples(real, [((2, 3), (1, 2)), ((3,), ())]))
+def _diagonal_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """Each matrix of an example between zeros, and the rows one after another."""
+    if any([len(shape_of(v)) - b > 2 for v, b in zip(values, batched)]):
+        return None
+    whole = [v if b else spread(v, size) for v, b in zip(values, batched)]
+    blocks = [v if v.ndim == 3 else call("reshape", v, (size, 1, v.shape[1] if v.ndim == 2 else 1)) for v in whole]
+    left, right = 0, sum(b.shape[2] for b in blocks)
+    rows = []
+    for b in blocks:
+        right -= b.shape[2]
+        rows.append(call("constant_pad_nd", b, (left, right)))
+        left += b.shape[2]
+    return cat.public(rows, 1)
+
+
+@joining(
+    linear=True, spelled="", name="block_diag", vmap=_diagonal_batched,
+    samples=samples(real, [((2, 3), (1, 2)), ((3,), ())]),
+)  # fmt: skip
 def block_diag(xp: Any, *tensors: Array) -> Array:
     """A matrix with the given matrices along its diagonal."""
     blocks = [t.reshape((1,) * (2 - t.ndim) + t.shape) if t.ndim < 2 else t for t in tensors]

@@ -15,7 +15,10 @@ from chainrule.ops.storages import bottom, own_memory
 __all__ = ["is_lazy"]
 
 
-@general(name="_lazy_clone", spelled="fm", linear=True, samples=samples(real, [((3, 4),), ((),)]))
+@general(
+    name="_lazy_clone", spelled="fm", linear=True, samples=samples(real, [((3, 4),), ((),)]),
+    vmap=lambda values, batched, size, params: lazy_clone.public(values[0]),  # type: ignore[has-type]
+)  # fmt: skip
 def lazy_clone(xp: Any, input: Array) -> Array:
     """A copy that shares the memory until it or the original is written; gradients flow through."""
     if own_memory not in BEFORE_WRITE:

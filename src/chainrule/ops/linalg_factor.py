@@ -10,7 +10,7 @@ import numpy as np
 from chainrule.backends import meta
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import float64
-from chainrule.core.family import dtype_of, general, sum_to
+from chainrule.core.family import dtype_of, front, general, spread, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, real, samples
@@ -266,8 +266,14 @@ lu.vjp(A=lambda g, P, L, U: lu_pull(lower_part(g[0], -1), upper_part(g[1]), L, U
 spell_op(lu, "lu")
 
 
+def _unpack_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    if not (params["unpack_data"] and params["unpack_pivots"]):
+        return None  # what is not asked for is empty for all examples together
+    return lu_unpack.public(*[spread(v, b, size) for v, b in zip(values, batched)])
+
+
 @general(
-    name="lu_unpack", exact=SAME_OUT, outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
+    vmap=_unpack_batched, name="lu_unpack", exact=SAME_OUT, outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
     samples=samples(
         real,
         [((3, 3), Drawn(_row_swaps, 3)), ((2, 3, 4), Drawn(_row_swaps, 2, 3)), ((4, 3), Drawn(_row_swaps, 3))],
@@ -296,8 +302,18 @@ def _unpack_pull(g: Any, shape: tuple[int, ...]) -> Any:
 lu_unpack.vjp(LU_data=lambda g, LU_data_shape: _unpack_pull(g, tuple(LU_data_shape)))
 
 
+def _lu_solve_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    LU, pivots, B = values
+    together = batched[0] or batched[1]  # the two are of one matrix
+    rank = max(LU.ndim - batched[0], B.ndim - batched[2])
+    if together:
+        LU = front(spread(LU, batched[0], size), rank)
+        pivots = front(spread(pivots, batched[1], size), rank - 1)
+    return lu_solve_op.public(LU, pivots, front(B, rank) if batched[2] else B, **params)
+
+
 @general(
-    name="linalg_lu_solve", exact=SAME_OUT, spelled="", holomorphic=False,
+    name="linalg_lu_solve", vmap=_lu_solve_batched, exact=SAME_OUT, spelled="", holomorphic=False,
     samples=samples(
         regular,
         [((3, 3), Drawn(_row_swaps, 3), Drawn(real, 3, 3)), ((2, 3, 3), Drawn(_row_swaps, 2, 3), Drawn(real, 2, 3, 3))],
@@ -395,6 +411,7 @@ def _qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 
 @general(
     name="geqrf",
+    vmap=whole_batch("geqrf"),
     exact=castable("torch.geqrf"),
     outs=("a", "tau"),
     differentiable=(0, 1),

@@ -220,9 +220,20 @@ def _renorm_factor(norms: Any, maxnorm: Any) -> Any:
     return call("where", norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
 
+def _renorm_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """The slices of all examples, one after another."""
+    (x,) = values
+    dim = 1 + normalize_dim(params["dim"], x.ndim - 1)
+    first = call("movedim", x, source=dim, destination=1)
+    flat = call("reshape", first, shape=(size * first.shape[1], *first.shape[2:]))
+    found = renorm.public(flat, params["p"], 0, params["maxnorm"])
+    return call("movedim", call("view", found, shape=tuple(first.shape)), source=1, destination=dim)
+
+
 @general(
     spelled="fmi",
     holomorphic=False,
+    vmap=_renorm_batched,
     check=_check_renorm,
     exact=SAME_OUT,
     samples=samples(real, [((3, 4),)], p=[2, 1], dim=[0, 1], maxnorm=[1.0]),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import OF_NUMPY
-from chainrule.core.family import call, general, sum_to
+from chainrule.core.family import call, general, spread, sum_to
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -258,8 +258,17 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rcond)
 
 
+def _lstsq_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    A, B = (spread(v, b, size) for v, b in zip(values, batched))
+    if A.ndim - B.ndim not in (0, 1):
+        return None
+    found = lstsq.public(A, B, **params)
+    return tuple([t if tuple(t.shape) != (0,) else t.new_empty((size, 0)) for t in found])  # what is not computed
+
+
 @general(
     name="linalg_lstsq",
+    vmap=_lstsq_batched,
     exact=castable("torch.linalg.lstsq"),
     spelled="",
     outs=("solution", "residuals", "rank", "singular_values"),

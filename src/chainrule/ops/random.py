@@ -19,7 +19,7 @@ from chainrule.backends.meta import empty as meta_empty
 from chainrule.backends.meta import is_meta
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
-from chainrule.core.ambient import LISTENING
+from chainrule.core.ambient import LISTENING, here
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
@@ -180,6 +180,12 @@ def drawn(kind: str, size: tuple[int, ...], dtype: DType, device: Device, args: 
     return made(_numbers(kind, size, dtype, device, args, generator))
 
 
+_NO_OUT = (
+    "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as "
+    "a workaround"
+)
+
+
 def _finish(
     name: str, kind: str, size: Any, args: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any,
     requires_grad: bool, pin_memory: bool, default: Any = None,
@@ -187,6 +193,8 @@ def _finish(
     """The common end of rand, randn, randint and randperm."""
     if layout is not None or pin_memory:
         check_options(name, layout, pin_memory)
+    if out is not None and any([level.kind == "vmap" for level in here().stack]):
+        raise RuntimeError(_NO_OUT)
     if dtype is None:
         want = out.dtype if out is not None else default or settings.default_dtype
     else:
@@ -594,6 +602,29 @@ poisson.vjp(input=lambda g: call("zeros_like", g))
 def binomial(xp: Any, count: Array, prob: Array, generator: Any = None) -> Array:
     """Numbers of successes in `count` trials, with a probability for each place."""
     return xp.empty_like(count) if is_meta(count) else kernels.binomial(engine_of(generator, "binomial"), count, prob)
+
+
+@random(spelled="f", name="_standard_gamma", vmap=_each_batched("_standard_gamma"))
+def standard_gamma(xp: Any, input: Array, generator: Any = None) -> Array:
+    """Gamma numbers of scale 1 with a shape for each place."""
+    return xp.empty_like(input) if is_meta(input) else kernels.gamma(engine_of(generator, "gamma"), input)
+
+
+@random(spelled="f", name="_sample_dirichlet", vmap=_each_batched("_sample_dirichlet"))
+def sample_dirichlet(xp: Any, input: Array, generator: Any = None) -> Array:
+    """Points of the simplex along the last axis with a concentration for each place."""
+    return xp.empty_like(input) if is_meta(input) else kernels.dirichlet(engine_of(generator, "dirichlet"), input)
+
+
+def _no_slope(name: str) -> Callable[[Any], Any]:
+    def rule(g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented")
+
+    return rule
+
+
+standard_gamma.vjp(input=_no_slope("_standard_gamma"))
+sample_dirichlet.vjp(input=_no_slope("_sample_dirichlet"))
 
 
 def _multinomial_batched(values: Any, batched: Any, size: int, params: Any) -> Any:

@@ -15,7 +15,18 @@ import numpy as np
 from chainrule.config import settings
 from chainrule.core.dtype import FLOAT, NARROW, OF_NUMPY, narrowed, result_type, wide, widened
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.family import MANY, as_column, call, common_dtype, dtype_of, ones_of, reduction, sum_to
+from chainrule.core.family import (
+    MANY,
+    as_column,
+    call,
+    common_dtype,
+    dtype_of,
+    front,
+    ones_of,
+    reduction,
+    shape_of,
+    sum_to,
+)
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import apart, either, integers, nonzero, real, samples
@@ -724,7 +735,19 @@ def _check_dist(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {met.title} instead.")
 
 
-@reduction(holomorphic=False, check=_check_dist, samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]))
+def _dist_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, y = values
+    rank = sorted([len(shape_of(v)) - b for v, b in zip(values, batched)])[-1]
+    gap = call("sub", front(x, rank) if batched[0] else x, front(y, rank) if batched[1] else y)
+    return vector_norm.public(call("reshape", gap, shape=(size, -1)), params["p"], 1)
+
+
+@reduction(
+    holomorphic=False,
+    check=_check_dist,
+    vmap=_dist_batched,
+    samples=samples(real, [((3, 4), (3, 4)), ((3, 4), (4,))], p=[2, 1, 3]),
+)
 def dist(xp: Any, input: Array, other: Array, p: Any = 2) -> Array:
     """The p-norm of the difference of two tensors."""
     met = result_type([(OF_NUMPY[x.dtype], "dim" if x.ndim else "zero") for x in (input, other)])

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
-from chainrule.core.family import general, reduction, scan
+from chainrule.core.family import call, general, reduction, scan, shape_of, spread
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
@@ -241,9 +241,29 @@ def _place_out(result: Any, **_: Any) -> str:
     )
 
 
+def _searched_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """Rows are searched beside one another; what looks in one row alone is one row, too."""
+    rows, given, sorter = values
+    given = given if isinstance(given, Tensor) else call("new_full", rows, (), given)
+    ordered, x = spread(rows, batched[0], size), spread(given, batched[1], size)
+    sorter = None if sorter is None else spread(sorter, batched[2], size)
+    shape = shape_of(x)
+    flat = x if len(shape_of(ordered)) > 2 else call("reshape", x, (size, -1))
+    return call("reshape", searchsorted.public(ordered, flat, sorter=sorter, **params), shape)
+
+
+def _buckets_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    x, edges = values
+    if not batched[1]:
+        return _bucketize.public(x, edges, **params)
+    asked = {**params, "side": None}
+    return _searched_batched((edges, x, None), (True, batched[0], False), size, asked)
+
+
 @general(
     spelled="f",
     exact=_place_out,
+    vmap=_searched_batched,
     samples=samples(_rising, [((5,), Drawn(real, 3)), ((2, 5), Drawn(real, 2, 3))], right=[False, True]),
 )
 def searchsorted(
@@ -263,7 +283,7 @@ def searchsorted(
 
 
 @general(
-    name="bucketize", spelled="",
+    name="bucketize", spelled="", vmap=_buckets_batched,
     samples=samples(real, [((2, 3), Drawn(_rising, 5))], out_int32=[False, True], right=[False, True]),
 )  # fmt: skip
 def _bucketize(xp: Any, input: Array | Number, boundaries: Array, *, out_int32: bool, right: bool) -> Array:

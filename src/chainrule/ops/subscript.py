@@ -20,7 +20,7 @@ from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import OF_NUMPY
-from chainrule.core.family import call, front, indexing, shape_of, sum_to
+from chainrule.core.family import call, front, indexing, shape_of, spread, sum_to
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
 from chainrule.core.notices import warn, warn_once
@@ -80,13 +80,38 @@ def _index_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
             return index.public(x, indices, dims=tuple(d + 1 for d in dims))
         many = len(shape_of(indices)) - 1
         return call("movedim", index.public(x, indices, dims=tuple(d + 1 for d in dims)), source=many, destination=0)
-    if batched[0] and dims == tuple(range(len(dims))):
-        return index.public(x, _with_rows(indices, size, len(dims)), dims=(0, *(d + 1 for d in dims)))
-    if not batched[0]:
-        turned = indices if len(dims) == 1 else call("movedim", indices, source=1, destination=0)
-        found = index.public(x, turned, dims=dims)
-        return found if not _adjacent(dims) or dims[0] == 0 else call("movedim", found, source=dims[0], destination=0)
-    return None
+    if batched[0]:
+        found = index.public(_leading(x, dims), _with_rows(indices, size, len(dims)), dims=tuple(range(len(dims) + 1)))
+        return _at_home(found, dims, len(shape_of(indices)) - 1 - (len(dims) > 1))
+    turned = indices if len(dims) == 1 else call("movedim", indices, source=1, destination=0)
+    found = index.public(x, turned, dims=dims)
+    return found if not _adjacent(dims) or dims[0] == 0 else call("movedim", found, source=dims[0], destination=0)
+
+
+def _leading(x: Any, dims: Dims) -> Any:
+    """A batch with the axes that are indexed before those that are not."""
+    return _moved(x, tuple(d + 1 for d in dims), tuple(range(1, len(dims) + 1)))
+
+
+def _back(x: Any, dims: Dims) -> Any:
+    """The inverse of `_leading`."""
+    return _moved(x, tuple(range(1, len(dims) + 1)), tuple(d + 1 for d in dims))
+
+
+def _at_home(found: Any, dims: Dims, many: int) -> Any:
+    """A batch whose `many` index axes lead, as one of what indexing these axes gives."""
+    at = dims[0] + 1 if _adjacent(dims) else 1
+    return _moved(found, tuple(range(1, many + 1)), tuple(range(at, at + many)))
+
+
+def _index_first(found: Any, dims: Dims, many: int) -> Any:
+    """The inverse of `_at_home`."""
+    at = dims[0] + 1 if _adjacent(dims) else 1
+    return _moved(found, tuple(range(at, at + many)), tuple(range(1, many + 1)))
+
+
+def _moved(x: Any, source: Dims, destination: Dims) -> Any:
+    return x if source == destination else call("movedim", x, source=source, destination=destination)
 
 
 def _with_rows(indices: Any, size: int, many: int) -> Any:
@@ -143,10 +168,24 @@ def _laid(found: Any, input: Any, given: Any, dims: Dims) -> Any:
     return found if memory.element_strides(found) == steps else memory.relaid(found, steps)
 
 
+def _sum_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    g, indices = values
+    dims, shape = params["dims"], params["shape"]
+    if not batched[1] and _adjacent(dims):
+        return index_sum.public(g, indices, dims=tuple(d + 1 for d in dims), shape=(size, *shape))
+    many = len(shape_of(indices)) - batched[1] - (len(dims) > 1)
+    rows = _with_rows(spread(indices, batched[1], size), size, len(dims))
+    first = (*[shape[d] for d in dims], *[n for d, n in enumerate(shape) if d not in dims])
+    g = _index_first(spread(g, batched[0], size), dims, many)
+    return _back(index_sum.public(g, rows, dims=tuple(range(len(dims) + 1)), shape=(size, *first)), dims)
+
+
 @indexing(
     spelled="", linear=True, node="IndexPut",
+    vmap=_sum_batched,
     samples=either(
         samples(real, [((2, 3, 4), _one_axis)], dims=[(0,)], shape=[(3, 4)]),
+        samples(real, [((3, 2, 3), _one_axis)], dims=[(1,)], shape=[(3, 4)]),
         samples(real, [((4, 3), _two_axes)], dims=[(0, 2)], shape=[(2, 3, 2)]),
     ),
 )  # fmt: skip
@@ -162,19 +201,18 @@ index_sum.vjp(input=lambda g, indices, dims: index(g, indices, dims=dims))
 
 
 def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    dims, accumulate = params["dims"], params["accumulate"]
     x, indices, source = values
-    dims: Dims = params["dims"]
-    rank = len(shape_of(x)) - batched[0] - len(dims) + len(shape_of(indices)) - batched[1] - (len(dims) > 1)
-    if batched[1] and dims == tuple(range(len(dims))):
-        indices, at = _with_rows(indices, size, len(dims)), (0, *(d + 1 for d in dims))
-    elif not batched[1] and _adjacent(dims):
-        at = tuple(d + 1 for d in dims)
-    else:
-        return None
-    if not batched[0]:
-        x = call("expand", call("unsqueeze", x, dim=0), size=(size, *shape_of(x)))
-    source = front(source, rank) if batched[2] else source
-    return index_put.public(x, indices, source, dims=at, accumulate=params["accumulate"])
+    many = len(shape_of(indices)) - batched[1] - (len(dims) > 1)
+    rank = len(shape_of(x)) - batched[0] - len(dims) + many
+    x = spread(x, batched[0], size)
+    if not batched[1] and _adjacent(dims):
+        source = front(source, rank) if batched[2] else source
+        return index_put.public(x, indices, source, dims=tuple(d + 1 for d in dims), accumulate=accumulate)
+    rows = _with_rows(spread(indices, batched[1], size), size, len(dims))
+    source = _index_first(front(spread(source, batched[2], size), rank), dims, many)
+    at = tuple(range(len(dims) + 1))
+    return _back(index_put.public(_leading(x, dims), rows, source, dims=at, accumulate=accumulate), dims)
 
 
 def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
