@@ -28,7 +28,9 @@ ROWS = (
 )
 RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
 # Rooms of one row that know each other, (importer, imported), each with the reason.
-NEIGHBOURS: dict[tuple[str, str], str] = {}
+NEIGHBOURS: dict[tuple[str, str], str] = {
+    ("nn", "func"): "nn.utils.stateless is the older path of func.functional_call",
+}
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,18 @@ NOT_THE_SLOPE: dict[str, tuple[str, str]] = {
     "embedding": ("padding_idx", "the row of the padding gets no gradient"),
 }
 
+# Ops that vmap takes example by example, each with the reason.
+UNALIKE = "how many there are, or how long, is a matter of the numbers of each example"
+BY_PAIRS = "a loss of few programs, whose formula counts the examples"
+PER_TABLE = "how often a row is named is counted for each table"
+IN_MEMORY = "where elements lie is said for one example's memory"
+LOOPED: dict[str, str] = {
+    "_ctc_loss_backward": UNALIKE, "_int_mm": "for two matrices alone", "_pdist": BY_PAIRS, "bincount": UNALIKE,
+    "embedding_again": PER_TABLE, "embedding_sum": PER_TABLE, "histc": UNALIKE,
+    "histogramdd_from_bin_tensors": UNALIKE, "multi_margin_loss": BY_PAIRS, "multilabel_margin_loss": BY_PAIRS,
+    "strided_place": IN_MEMORY, "strided_take": IN_MEMORY,
+}  # fmt: skip
+
 
 def all_cases(op: Op) -> list[Case]:
     odd, _ = NOT_THE_SLOPE.get(op.name, ("", ""))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from chainrule.config import settings
 from chainrule.core.op import REGISTRY, Op
-from chainrule.testing.contract import LAWS
-from tests.contract.table import EXEMPT, UNDRAWN, all_cases, few_cases, laws_of, sampled
+from chainrule.testing.contract import LAWS, Case, vmap_is_a_loop
+from tests.contract.table import EXEMPT, LOOPED, UNDRAWN, all_cases, few_cases, laws_of, sampled
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,22 @@ def check(op: Op, cases: list, law: object) -> None:
     if failures:
         failures[0].add_note(f"{len(failures)} of {len(cases)} cases fail")
         raise failures[0]
+
+
+def test_vmap_needs_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "vmap_loops", False)
+    looped = {name for name in sampled() if any(map(_is_looped, all_cases(REGISTRY[name])[:6]))}
+    assert looped == set(LOOPED)
+
+
+def _is_looped(case: Case) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            vmap_is_a_loop(case)
+    except RuntimeError as error:
+        return "hit the vmap fallback" in str(error)
+    return False
 
 
 def test_every_op_has_samples() -> None:

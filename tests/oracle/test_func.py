@@ -251,6 +251,11 @@ REFUSED: dict[str, Callable[[Any, Any, Any], Any]] = {  # (package, x [3, 4] of 
     "beyond a row": lambda t, x, s: x[1].as_strided((2, 2), (4, 1)),
     "before a row": lambda t, x, s: x[1].as_strided((2,), (1,), 2),
     "equal outside": lambda t, x, s: t.equal(s, s),
+    "view of numbers as bytes": lambda t, x, s: x[0, 0].view(t.uint8),
+    "view of numbers as complex": lambda t, x, s: t.view_as_complex(x[0, 0]),
+    "randn into a tensor": lambda t, x, s: t.randn(4, out=s),
+    "conv1d of a complex bias": lambda t, x, s: t.conv1d(s.view(1, 1, 4), x[:1, None, :2], s[:1].cfloat()),
+    "gradient over two devices": lambda t, x, s: t.gradient(x, spacing=[s[:3], s.to("meta")], dim=(0, 1)),
 }
 
 
@@ -264,6 +269,19 @@ def test_what_vmap_refuses(name: str) -> None:
             return type(error).__name__, str(error).split("(Triggered")[0].strip()
 
     assert said(chainrule) == said(torch)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("name", ["_standard_gamma", "_sample_dirichlet"])
+def test_gamma_numbers_inside_vmap(name: str, randomness: str) -> None:
+    def drawn(t: Any) -> Any:
+        t.manual_seed(7)
+        x = t.arange(1.0, 7.0).reshape(2, 3)
+        given = x if randomness == "different" else x[0]
+        f = lambda y: getattr(t, name)(given if randomness == "same" else y) + 0 * y  # noqa: E731
+        return t.vmap(f, randomness=randomness)(x).tolist()
+
+    np.testing.assert_allclose(drawn(chainrule), drawn(torch), rtol=1e-6)
 
 
 PICKED = [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chainrule.core.family import call
+from chainrule.core.tensor import Tensor
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -22,22 +23,16 @@ def functional_call(
     """Call a module with other parameters and buffers in place of its own."""
     given = _merged(parameter_and_buffer_dicts)
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
-    own = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
+    own = _named(module) if tie_weights or strict else {}
+    swaps = _with_ties(own, given) if tie_weights else dict(given)
     if strict:
-        _check_strict(type(module).__name__, own, given)
-    swaps = _with_ties(own, given) if tie_weights else {n: t for n, t in given.items() if n in own}
-    undo = [_swap(module, name, value) for name, value in swaps.items()]
+        _check_strict(type(module).__name__, own, swaps)
+    before = _swapped(module, swaps)
     try:
         return module(*arguments, **(kwargs or {}))
     finally:
-        for (_, leaf, table, before), (name, value) in zip(reversed(undo), reversed(list(swaps.items()))):
-            after = table[leaf]
-            if after is not value and name in given and isinstance(parameter_and_buffer_dicts, dict):
-                parameter_and_buffer_dicts[name] = after  # the call replaced a buffer
-            table[leaf] = before
+        after = _swapped(module, before)
+        given.update({name: after[name] for name in given})  # the call may have replaced a buffer
 
 
 def _merged(given: Any) -> dict[str, Any]:
@@ -56,13 +51,18 @@ def _merged(given: Any) -> dict[str, Any]:
     )
 
 
+def _named(module: Any) -> dict[str, Any]:
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+
+
 def _check_strict(title: str, own: dict[str, Any], given: dict[str, Any]) -> None:
-    unexpected, missing = sorted(set(given) - set(own)), sorted(set(own) - set(given))
     words = []
-    if unexpected:
-        words.append(f"Unexpected key(s): {', '.join(unexpected)}.")
-    if missing:
-        words.append(f"Missing key(s): {', '.join(missing)}.")
+    for what, names in (("Unexpected", set(given) - set(own)), ("Missing", set(own) - set(given))):
+        if names:
+            words.append(f"{what} key(s): {', '.join(map(repr, sorted(names)))}.")
     if words:
         raise RuntimeError(f"Error(s) in reparametrizing for {title}:\n\t" + "\n\t".join(words))
 
@@ -72,26 +72,71 @@ def _with_ties(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     names: dict[int, list[str]] = {}
     for name, t in own.items():
         names.setdefault(id(t), []).append(name)
-    swaps: dict[str, Any] = {}
+    swaps = dict(given)
     for tied in names.values():
         values = {id(given[n]): given[n] for n in tied if n in given}
         if len(values) > 1:
+            several = sorted(n for n in tied if n in given)
             raise ValueError(
-                f"functional_call got multiple values for keys {[n for n in tied if n in given]}, which are tied. "
-                "Consider using tie_weights=False"
+                f"functional_call got multiple values for keys {several}, which are tied. Consider using "
+                "tie_weights=False"
             )
         for value in values.values():
             swaps.update((n, value) for n in tied)
     return swaps
 
 
-def _swap(module: Any, name: str, value: Any) -> tuple[Any, str, dict[str, Any], Any]:
-    path, _, leaf = name.rpartition(".")
-    owner = module.get_submodule(path) if path else module
-    table = owner._parameters if leaf in owner._parameters else owner._buffers
-    before = table[leaf]
-    table[leaf] = value
-    return owner, leaf, table, before
+_ABSENT = object()
+
+
+def _swapped(module: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Put tensors in the places that the names say; what was there before. All of them, or none."""
+    before: dict[str, Any] = {}
+    try:
+        for name, value in values.items():
+            path, _, leaf = name.rpartition(".")
+            before[name] = _swap(_owner(module, path), leaf, value)
+    except BaseException:
+        _swapped(module, before)
+        raise
+    return before
+
+
+def _owner(module: Any, path: str) -> Any:
+    for part in path.split(".") if path else ():
+        inner = getattr(module, part, None)
+        if not hasattr(inner, "_parameters"):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+        module = inner
+    return module
+
+
+def _swap(owner: Any, name: str, value: Any) -> Any:
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    if value is not _ABSENT:
+        _check_tensor(value, "")
+    for table in (owner._parameters, owner._buffers):
+        if name in table:
+            before = table[name]
+            if value is _ABSENT:
+                del table[name]
+            else:
+                table[name] = value
+            return before
+    before = getattr(owner, name, _ABSENT)
+    if before is not _ABSENT:
+        _check_tensor(before, f"attribute `{name}`: ")
+    if value is not _ABSENT:
+        setattr(owner, name, value)
+    elif before is not _ABSENT:
+        delattr(owner, name)
+    return before
+
+
+def _check_tensor(value: Any, where: str) -> None:
+    if not isinstance(value, Tensor) and value is not None:
+        raise TypeError(f"{where}{value} is not an instance of torch.Tensor")
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

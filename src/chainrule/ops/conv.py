@@ -54,7 +54,10 @@ def _check(input: Any, weight: Any, bias: Any, transposed: bool, dilation: Ints)
         _refuse_whole(input, transposed, dilation)
     if bias is not None and bias.dtype != input.dtype:
         names = tuple(str(OF_NUMPY[a.dtype]).removeprefix("torch.") for a in (input, bias))
-        short = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+        short = {
+            "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+        }  # fmt: skip
         a, b = (short.get(n, n) for n in names)  # type: ignore[assignment]
         raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
 
@@ -73,6 +76,7 @@ def _vmap(values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params:
     """A batch of inputs joins the batch axis; a batch of kernels becomes groups."""
     input, weight, bias = values
     in_batch, weight_batch, bias_batch = batched
+    _meta([v if v is None else hollow(shape_of(v)[b:], v.dtype.numpy) for v, b in zip(values, batched)], params)
     if in_batch and not weight_batch and not bias_batch:
         out = convolution(input.flatten(0, 1), weight, bias, **params)
         return out.unflatten(0, (size, input.shape[1]))

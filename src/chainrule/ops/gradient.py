@@ -56,6 +56,15 @@ def _check_count(input: Tensor, spacing: Any, dim: Any, axes: tuple[int, ...]) -
     )
 
 
+def _check_devices(spacing: Any) -> None:
+    places = [s.device for s in spacing if isinstance(s, Tensor)]
+    for place in places[1:]:
+        if place != places[0]:
+            raise RuntimeError(
+                f"torch.gradient expected each tensor to be on the same device, but got devices {places[0]} and {place}!"
+            )
+
+
 def _steps(spacing: Any) -> list[Any]:
     """For each axis a number, the distance of all neighbours, or a tensor, the distance of each pair."""
     if not any(isinstance(s, Tensor) for s in spacing):
@@ -86,6 +95,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     elif not all(isinstance(s, (*_NUMBERS, Tensor)) for s in spacing):
         _refuse(spacing, dim, edge_order)
     _check_count(input, spacing, dim, axes)
+    _check_devices(spacing)
     steps = _steps(spacing)
     _check_samples(input, axes, edge_order)
     return tuple([_slope(input, a, h, edge_order) for a, h in zip(axes, steps)])

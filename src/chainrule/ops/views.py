@@ -93,7 +93,17 @@ def _refuse_view(input: Any, shape: Any) -> Any:
     return input.reshape(shapes.infer_size(read_ints("view", "size", tuple(shape)), input.size))
 
 
-@sharing(name="view_dtype", spelled="", samples=samples(integers(1000), [((3, 2),)], dtype=[int32, float64]))
+def _recast_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,), dtype = values, params["dtype"]
+    if x.ndim == 1 and x.dtype.itemsize != dtype.itemsize:
+        raise RuntimeError(_no_axis(x.dtype, dtype))
+    return view_dtype.public(x, dtype)
+
+
+@sharing(
+    name="view_dtype", spelled="", vmap=_recast_batch,
+    samples=samples(integers(1000), [((3, 2),)], dtype=[int32, float64]),
+)  # fmt: skip
 def view_dtype(xp: Any, input: Array, dtype: DType) -> Array:
     """The same bytes, read as another dtype."""
     return _recast(input, dtype)
@@ -106,9 +116,9 @@ def _recast(input: Any, dtype: DType) -> Any:
     have, want = input.dtype.itemsize, dtype.numpy.itemsize
     if have == want:
         return input.view(dtype.numpy)
-    name = f"to view {OF_NUMPY[input.dtype].title} as {dtype.title} (different element sizes)"
     if input.ndim == 0:
-        raise RuntimeError(f"self.dim() cannot be 0 {name}")
+        raise RuntimeError(_no_axis(OF_NUMPY[input.dtype], dtype))
+    name = _sizes_differ(OF_NUMPY[input.dtype], dtype)
     *steps, last = memory.element_strides(input)
     if want > have:
         _check_multiple("size(-1)", input.shape[-1], want // have, name)
@@ -119,6 +129,14 @@ def _recast(input: Any, dtype: DType) -> Any:
         _check_multiple(f"stride({axis})", step, want // have, name)
     count = input.shape[-1] * have // want
     return memory.reread(input, dtype.numpy, (*input.shape[:-1], count), (*(s * have // want for s in steps), 1))
+
+
+def _sizes_differ(have: DType, want: DType) -> str:
+    return f"to view {have.title} as {want.title} (different element sizes)"
+
+
+def _no_axis(have: DType, want: DType) -> str:
+    return f"self.dim() cannot be 0 {_sizes_differ(have, want)}"
 
 
 def _check_multiple(what: str, got: int, ratio: int, name: str) -> None:

@@ -1,5 +1,6 @@
 """What is done to the parameters of a model as a whole."""
 
+from chainrule.nn.utils import stateless
 from chainrule.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -16,5 +17,6 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "stateless",
     "vector_to_parameters",
 ]
