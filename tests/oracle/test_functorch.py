@@ -67,10 +67,10 @@ def test_an_op_without_a_batch_rule_is_announced_or_refused() -> None:
     chainrule._C._debug_only_display_vmap_fallback_warnings(True)
     try:
         with pytest.warns(UserWarning, match="There is a performance drop because we have not yet implemented"):
-            chainrule.vmap(lambda x: chainrule.renorm(x, 1, 0, 2))(x)
+            chainrule.vmap(lambda x: chainrule.nn.functional.pdist(x))(x)
         loops._set_vmap_fallback_enabled(False)
         with pytest.raises(RuntimeError, match="hit the vmap fallback which is currently disabled"):
-            chainrule.vmap(lambda x: chainrule.renorm(x, 1, 0, 2))(x)
+            chainrule.vmap(lambda x: chainrule.nn.functional.pdist(x))(x)
     finally:
         loops._set_vmap_fallback_enabled(True)
         chainrule._C._debug_only_display_vmap_fallback_warnings(False)

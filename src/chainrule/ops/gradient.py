@@ -61,7 +61,8 @@ def _check_devices(spacing: Any) -> None:
     for place in places[1:]:
         if place != places[0]:
             raise RuntimeError(
-                f"torch.gradient expected each tensor to be on the same device, but got devices {places[0]} and {place}!"
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{places[0]} and {place}!"
             )
 
 
