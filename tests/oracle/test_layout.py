@@ -52,6 +52,14 @@ torch.atan2(x,x) torch.fmod(x,2) torch.remainder(x,2) torch.floor_divide(x,2) to
 torch.bucketize(x,torch.tensor([1.])) torch.addcmul(x,x,x[0]) torch.addcdiv(x,x[0],x[:,:1]) torch.mvlgamma(x+5,2)
 torch.polar(x,x[0]) torch.igamma(x.abs(),x[0].abs()) torch.special.zeta(3.0,x+5)
 """
+# Operands that lie in different ways: the first that can tell decides, where NumPy falls back to C order.
+MET = """
+x+x.mT x.mT+x x*x.permute(2,1,0) x*y y*x x.mT*2+x (x.permute(1,2,0)+x).exp()*x torch.where(x>0,x.mT,x) x.mT>x
+torch.addcmul(x.mT,x,y) torch.lerp(x.double(),x.mT,x) torch.clamp(x,x.mT,y) torch.maximum(x.mT,x.float()) x.mT-x[0]
+(x.mT+x).clone() torch.zeros_like(x.mT+x) (x.mT*x).sum(0)+x[0].t() x.diagonal(0,1,2)+x[0] x.mT.cos()*x x[1:].mT/x[1:]
+x[:,:1].expand(3,3,3).int()+x.mT x.mT.clone()*x x.mT.softmax(1)+x x.unfold(0,2,1)[...,0]+x[:2].mT
+x.requires_grad_().mT*x.detach() (x.mT+x).reshape(9,3) (x.mT+x)[0]*x[0]
+"""
 PARTS = """
 x.index_select(0,k) x.index_select(2,k) x[k] x[:,k] x[:,:,k] x[k,:,k] x[k,k] x[:,k,k] x[1:,k] x.gather(0,j)
 x.scatter(0,j,1.) x.scatter_add(0,j,x) x.index_fill(0,k,1)
@@ -73,7 +81,7 @@ torch.tensordot(x,x,1) torch.baddbmm(x@x.mT,x,x.mT) torch.addmm(y,y,y) torch.dis
 torch.cholesky_inverse(x+9) torch.cholesky_solve(x,x+9) torch.nn.functional.max_pool1d(x.clone().requires_grad_(),2,1)
 torch.lu_unpack(x,torch.ones(3,3,dtype=torch.int32))
 """
-TABLE = [e for block in (FOLDS, SCANS, COPIES, ELEMENTWISE, PARTS, PRODUCTS) for e in block.split()]
+TABLE = [e for block in (FOLDS, SCANS, COPIES, ELEMENTWISE, MET, PARTS, PRODUCTS) for e in block.split()]
 
 
 def made(m: Any, layout: str) -> dict[str, Any]:

@@ -27,8 +27,10 @@ from chainrule.autograd.inline import expression, ufunc_of
 from chainrule.autograd.node import Sink, accumulator, tick
 from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, tuple_text
 from chainrule.autograd.saved import keep
+from chainrule.autograd.versions import turned_store
 from chainrule.autograd.views import refresh
 from chainrule.backends import cpu
+from chainrule.backends.cpu import memory
 from chainrule.backends.cpu.constants import F32_NUMBERS, F64_NUMBERS
 from chainrule.backends.sparse import Unsupported
 from chainrule.core.ambient import LISTENING, QUIET, THREAD
@@ -39,7 +41,7 @@ from chainrule.core.op import REQUIRED, Op
 from chainrule.core.public import spell
 from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
-from chainrule.core.tensor import LEAF, PLAIN, Cut, Port, Store, Tensor, View
+from chainrule.core.tensor import LEAF, PLAIN, TURNED, Cut, Port, Store, Tensor, View
 from chainrule.core.types import return_class
 
 __all__ = ["bind", "operator", "rebind", "source"]
@@ -54,6 +56,12 @@ def as_raw(r: Any) -> Any:
     return np.asarray(r) if isinstance(r, np.generic) else r
 
 
+def in_order(r: Any, *operands: Any) -> tuple[Any, Store | None]:
+    """A result whose operands lie in unusual ways, and its store: see `_order_lines`."""
+    r = memory.ordered_as_met(r, *operands)
+    return r, turned_store(r)
+
+
 _COMMON: dict[str, Any] = {
     "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32,
     "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
@@ -62,7 +70,8 @@ _COMMON: dict[str, Any] = {
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
     "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
     "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
-    "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink, "attach": attach,
+    "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink, "attach": attach, "in_order": in_order,
+    "turned_store": turned_store,
 }  # fmt: skip
 
 
@@ -196,9 +205,29 @@ def _compute_lines(op: Op, kinds: str, slow: str, pad: str, bare: bool) -> list[
     # what fails goes the careful way, which finds the words
     lines += [f"try: {compute}", f"except Exception: {_door_call(op, False).replace('door', 'return failed', 1)}"]
     lines += [f"if {r}.__class__ is not ndarray: {r} = as_raw({r})" for r in ("r", *_others(op))]
+    lines += _order_lines(op, kind)
     lines += _attach_lines(op, kinds)
     whole = [pad + line for line in lines]
     return whole if _numbers(op) else whole + _finish(op)
+
+
+def _order_lines(op: Op, kind: dict[str, str]) -> list[str]:
+    """Put the axes of a result in the order of those of its operands; leaves `own` behind, the store it gets for that.
+
+    Views know whether they turned axes, and what else lies so has a store that says it, which is where results get it.
+    So no array is asked how it lies, which takes 40 ns, but what may lie in an unusual way.
+    """
+    tensors = [n for n in op.inputs if kind[n] in "TO"]
+    turned = " or ".join([_may_be_turned(n, kind[n] == "O") for n in tensors]) or "False"
+    if op.ordered:
+        given = ", ".join(["r", *(f"r_{n}" for n in tensors)])
+        return ["own = None", f"if {turned}: r, own = in_order({given})"]
+    return [f"own = turned_store(r) if {'True' if 'memory_format' in op.params else turned} else None"]
+
+
+def _may_be_turned(n: str, optional: bool) -> str:
+    asked = f"{n}.store is not None and ({n}.store.lasti == {TURNED} if {n}.viewed is None else {n}.viewed.turned)"
+    return f"({n} is not None and {asked})" if optional else f"({asked})"
 
 
 def _compute_text(op: Op, kind: dict[str, str], args: list[str], bare: bool) -> tuple[list[str], str]:
@@ -268,7 +297,7 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
             f"{n}.edge is not None" if kind[n] == "T" else f"({n} is not None and {n}.edge is not None)"
             for n in tensors
         )
-        lines = [f"node = store = None; cut = ({reasons}) or None"]
+        lines = [f"node = None; store = own; cut = ({reasons}) or None"]
         return [*lines, f"if {wants}: cut = cut_here('{op.name}')"] if tensors else lines
     fits = op.family.diagonal and len([k for k in kinds if k == "T"]) > 1
     lay = Layout(op, kinds, False)
@@ -282,10 +311,15 @@ def _attach_lines(op: Op, kinds: str) -> list[str]:
         else:
             lines += edge_lines(n, careful)
     none = " and ".join(f"e_{n} is None" for n in lay.ruled)
-    lines += [f"if {none}:", "    node = store = None", f"    cut = ({reasons}) or None"]
-    lines += ["elif QUIET and not THREAD.record.grad:", "    node = store = None", "    cut = cut_here('no_grad')"]
+    lines += [f"if {none}:", "    node = None", "    store = own", f"    cut = ({reasons}) or None"]
+    lines += [
+        "elif QUIET and not THREAD.record.grad:",
+        "    node = None",
+        "    store = own",
+        "    cut = cut_here('no_grad')",
+    ]
     lines += ["else:", "    cut = None"]
-    lines += [f"    {line}" for line in NEW_STORE] if lay.outs else ["    store = None"]
+    lines += [f"    {line}" for line in NEW_STORE] if lay.outs else ["    store = own"]
     made = f"C_{kinds}()" if op.overload is None else f"C_{kinds}() if {op.overload} is None else C_{kinds}_1()"
     body = [f"node = {made}", f"node.edges = {tuple_text([f'e_{n}' for n in lay.ruled])}"]
     if lay.outs:

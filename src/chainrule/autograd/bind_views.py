@@ -13,7 +13,7 @@ from typing import Any
 from chainrule.autograd.nodes import NEW_STORE, Layout, tuple_text
 from chainrule.core.blame import ABSENT, without
 from chainrule.core.op import Op
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import TURNED, Tensor
 
 __all__ = ["as_int", "edge_lines", "is_odd", "is_plain", "list_source", "listed", "replain", "view_source"]
 
@@ -139,7 +139,7 @@ def _linked(op: Op, x: str, params: str, compute: list[str]) -> list[str]:
         lines.append(f"else: cut = cut_here('{op.name}')")
     if many:
         lines += ["    node.outputs = len(r) if len(r) > 1 else 2"]
-    return [*lines, *(_outputs(op, x) if many else _output(x, params))]
+    return [*lines, *(_outputs(op, x) if many else _output(x, params, op.turns))]
 
 
 def _store(op: Op, x: str, params: str) -> list[str]:
@@ -148,13 +148,14 @@ def _store(op: Op, x: str, params: str) -> list[str]:
     return [*lines, f"elif s.__class__ is not Store: return door(op, ({x},), {params})"]
 
 
-def _output(x: str, params: str) -> list[str]:
+def _output(x: str, params: str, turns: bool) -> list[str]:
+    first, later = ("True", "True") if turns else (f"s.lasti == {TURNED}", "v.turned")
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = node", "t.extra = None", "t.cut = cut", "t.store = s",
         "t.viewed = w = new(View)", "w.parent = v", f"w.step = (op, {params}, r_{x}.shape, None)",
         "w.version = s.version",
-        f"if v is None: w.base = {x}; w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
-        "else: w.base = v.base; w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
+        f"if v is None: w.base = {x}; w.turned = {first}; w.kind = 'NO_GRAD_MODE' if quiet else 'DEFAULT'",
+        f"else: w.base = v.base; w.turned = {later}; w.kind = 'NO_GRAD_MODE' if quiet else v.kind", "return t",
     ]  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def _outputs(op: Op, x: str) -> list[str]:
     params = ", ".join(f"{p!r}: {p}" for p in op.params[1:])
     return [
         f"given = {{{params}}}", f"shape = r_{x}.shape", "version = s.version",
-        f"base = {x} if v is None else v.base",
+        f"base, turned = ({x}, s.lasti == {TURNED}) if v is None else (v.base, v.turned)",
         "kind = 'NO_GRAD_MODE' if quiet else 'MULTI_OUTPUT_NODE'", "ts = []",
         f"if node is not None: node.outline = (given, shape, r_{x}.dtype)",
         "for i, r in enumerate(r):",
@@ -170,6 +171,7 @@ def _outputs(op: Op, x: str) -> list[str]:
         "    if node is None: t.edge = None",
         "    else:", "        t.edge = p = new(Port)", "        p.node = node", "        p.index = i",
         "    t.viewed = w = new(View)", "    w.base = base", "    w.version = version", "    w.kind = kind",
+        "    w.turned = turned",
         "    w.parent = v", "    w.step = (op, given, shape, i)", "    ts.append(t)",
         "return tuple(ts)",
     ]  # fmt: skip

@@ -21,9 +21,10 @@ from chainrule.autograd.node import Node, Sink, accumulator, node_of, tick
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.pending import is_pending, meant
 from chainrule.autograd.saved import keep
-from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch
+from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch, turned_store
 from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
 from chainrule.backends import cpu
+from chainrule.backends.cpu import memory
 from chainrule.backends.meta import emptied
 from chainrule.backends.sparse import SparseArray, Unsupported, each
 from chainrule.core.ambient import Ambient, here
@@ -44,7 +45,18 @@ def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     for t in inputs:
         if isinstance(t, Tensor) and t.raw.__class__ is not np.ndarray:
             return _on_other_arrays(op, inputs, params)
-    return attach(op, inputs, params, op.family.compute(cpu, op, inputs, params), None)
+    return attach(op, inputs, params, _in_order(op, inputs, params, op.family.compute(cpu, op, inputs, params)), None)
+
+
+def _in_order(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any) -> Any:
+    """The result of an elementwise op with its axes in the order of those of its operands."""
+    if not op.ordered:
+        return result
+    raws = [t.raw for t in inputs if isinstance(t, Tensor)]
+    if op.promote != "none" and any([0 in r.strides for r in raws]):
+        want = op.family.common(op, inputs, params).numpy  # what is cast beforehand is not stretched any more
+        raws = [memory.room_like(r) if r.dtype != want else r for r in raws]
+    return memory.ordered_as_met(np.asanyarray(result), *raws)
 
 
 def _on_other_arrays(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -95,7 +107,7 @@ def _without_elements(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -
     )
     if not known and sum([t.raw.size for t in inputs if isinstance(t, Tensor)]) <= _AFFORDABLE:
         inputs = tuple([fresh(np.zeros(t.raw.shape, t.raw.dtype.type)) if isinstance(t, Tensor) else t for t in inputs])
-    return emptied(family.compute(cpu, op, inputs, params))
+    return emptied(_in_order(op, inputs, params, family.compute(cpu, op, inputs, params)))
 
 
 def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any, level: Any) -> Any:
@@ -111,6 +123,9 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
     elif state.inference:
         for t in outs:
             t.store = InferenceStore()
+    elif level is None:
+        for t in outs:
+            t.store = turned_store(t.raw)
     dual = forward.active(inputs)  # before views are brought up to date: then they would no longer look old
     _record_or_cut(op, inputs, params, outs, state, level)
     if dual:

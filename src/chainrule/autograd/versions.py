@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import Store, Tensor
+import numpy as np
 
-__all__ = ["BEFORE_WRITE", "CountingStore", "InferenceStore", "store_of", "touch", "version_of", "watch"]
+from chainrule.core.sites import here_in_user_code
+from chainrule.core.tensor import TURNED, Store, Tensor
+
+__all__ = [
+    "BEFORE_WRITE", "CountingStore", "InferenceStore", "store_of", "touch", "turned_store", "version_of", "watch",
+]  # fmt: skip
 
 
 BEFORE_WRITE: list[Callable[[Tensor], None]] = []  # told of a tensor whose memory is about to be changed
@@ -39,6 +43,15 @@ def store_of(t: Tensor) -> Store:
     store = t.store
     if store is None:
         store = t.store = Store()
+    return store
+
+
+def turned_store(raw: Any) -> Store | None:
+    """The store of a result whose axes lie in an order of their own; others need none."""
+    if raw.__class__ is not np.ndarray or raw.flags.c_contiguous:
+        return None
+    store = Store()
+    store.lasti = TURNED
     return store
 
 

@@ -19,7 +19,7 @@ from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call
 from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
-from chainrule.core.tensor import LEAF, Extra, Port, Store, Tensor, View
+from chainrule.core.tensor import LEAF, TURNED, Extra, Port, Store, Tensor, View
 
 __all__ = ["REPLAY", "ViewKind", "derive", "forbid", "link", "rebase", "refresh", "replay", "scatter_back"]
 
@@ -45,10 +45,10 @@ def link(out: Tensor, source: Tensor, step: Any, kind: str) -> None:
     out.store = store
     v = source.viewed
     if v is None:
-        out.viewed = View(source, None, step, kind, store.version)
+        out.viewed = View(source, None, step, kind, store.version, step[0].turns or store.lasti == TURNED)
     else:
         stays = v.kind if kind == ViewKind.DEFAULT else kind
-        out.viewed = View(v.base, v, step, stays, store.version)
+        out.viewed = View(v.base, v, step, stays, store.version, step[0].turns or v.turned)
 
 
 def replay(chain: tuple[Any, ...], x: Any) -> Any:

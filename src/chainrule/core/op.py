@@ -121,6 +121,7 @@ class Op:
         "of_arrays",  # its operator takes NumPy arrays for tensors; others leave them to NumPy
         "of_numbers",  # what PyTorch does with a number given to it, any of "wrapped", "exact", "alone": see above
         "optional",  # names of the inputs that may be None
+        "ordered",  # the axes of its result are put in the order of those of its operands; else as its forward does
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
         "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
         "params",  # all parameter names in order
@@ -135,6 +136,7 @@ class Op:
         "spread",  # the parameter that users may write as several arguments: `x.view(2, 3)`, or None
         "steps",  # the same in the ops that PyTorch does it in, for who answers op by op; see autograd.dispatch
         "straight",  # straight, or straight between kinks: its slope has zero derivatives; see autograd.straight
+        "turns",  # a view whose axes lie in another order in memory than those of its input
         "unfold",  # gives a node the steps that PyTorch's graph has where this op is one; see autograd.unfold
         "unpromoted",  # inputs that keep their dtype where the others meet: conditions, masks
         "variadic",  # the one input is a list of tensors
@@ -157,6 +159,7 @@ class Op:
         self._name_nodes(facts.pop("node", self.name.title().replace("_", "")))
         self.batch, self.push = facts.pop("vmap", None), facts.pop("jvp", None)
         self.vmap_title: str = facts.pop("vmap_title", "")
+        self.ordered: bool = facts.pop("ordered", family.diagonal and self.outs is None)
         self.overload: str | None = facts.pop("overload", None)
         self.gaps: bool = facts.pop("gaps", False)
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
@@ -166,6 +169,7 @@ class Op:
         self.fills: bool = facts.pop("fills", False)
         self.in_place_slope: str = facts.pop("in_place_slope", "")
         self.early: str = facts.pop("early", "")
+        self.turns: bool = facts.pop("turns", False)
         self.unfold: Callable[[Any], None] | None = facts.pop("unfold", None)
         self.straight: bool = facts.pop("straight", False)
         self.steps: Callable[..., Any] | None = facts.pop("steps", None)

@@ -32,6 +32,7 @@ __all__ = [
     "PLAIN",
     "Port",
     "Store",
+    "TURNED",
     "Tensor",
     "TensorBase",
     "View",
@@ -47,6 +48,9 @@ class Store:
 
     __slots__ = ("code", "kept", "lasti", "op", "version")
 
+    lasti: (
+        int  # of the instruction that changed it last; TURNED: of none yet, and the axes lie in an order of their own
+    )
     kept: Any  # what stands for the memory itself, once somebody asked: ops.storages
 
     def __init__(self) -> None:
@@ -56,16 +60,21 @@ class Store:
         self.op = ""
 
 
+TURNED = -1
+
+
 class View:
     """How a tensor was cut out of another: the base, and the last of the view ops that lead from it to here.
 
-    `parent` says the same of the tensor that this step was taken from; None if that was the base.
+    `parent` says the same of the tensor that this step was taken from; None if that was the base. `turned`: the axes
+    may lie in memory in another order than they are counted in.
     """
 
-    __slots__ = ("base", "kind", "parent", "step", "version")
+    __slots__ = ("base", "kind", "parent", "step", "turned", "version")
 
-    def __init__(self, base: Tensor, parent: View | None, step: Any, kind: str, version: int) -> None:
+    def __init__(self, base: Tensor, parent: View | None, step: Any, kind: str, version: int, turned: bool) -> None:
         self.base, self.parent, self.step, self.kind, self.version = base, parent, step, kind, version
+        self.turned = turned
 
     @property
     def chain(self) -> tuple[Any, ...]:
@@ -79,7 +88,7 @@ class View:
 
     def rooted(self, step: Any) -> None:
         """Let one step lead here from the base."""
-        self.parent, self.step = None, step
+        self.parent, self.step, self.turned = None, step, True
 
 
 class Port:

@@ -194,8 +194,9 @@ softplus.vjp(input=_pull_softplus)
 
 
 @elementwise(
-    samples=samples(real, one), check=floats_only("log_sigmoid_cpu"), name="logsigmoid", node="LogSigmoid", spelled="n"
-)
+    samples=samples(real, one), check=floats_only("log_sigmoid_cpu"), name="logsigmoid", node="LogSigmoid", spelled="n",
+    ordered=False,
+)  # fmt: skip
 def logsigmoid(xp: Any, input: Array) -> Array:
     """log(sigmoid(x)), exact at both ends."""
     return packed(xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input))))

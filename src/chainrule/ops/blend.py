@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.backends.cpu import memory
 from chainrule.core.dtype import (
     BOOL,
     COMPLEX,
@@ -83,8 +82,7 @@ def _check_addcmul(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @elementwise(samples=samples(real, three, value=[1, 0.5]), check=_check_addcmul, early="value")
 def addcmul(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 * tensor2."""
-    found = input + (tensor1 if value == 1 else _times(tensor1, value)) * tensor2
-    return memory.ordered_as_met(found, input, tensor1, tensor2)
+    return input + (tensor1 if value == 1 else _times(tensor1, value)) * tensor2
 
 
 def _scaled(g: Any, value: Any) -> Any:
@@ -113,8 +111,7 @@ def _check_addcdiv(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def addcdiv(xp: Any, input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
-    found = input + (quotient if value == 1 else times(quotient, value))
-    return memory.ordered_as_met(found, input, tensor1, tensor2)
+    return input + (quotient if value == 1 else times(quotient, value))
 
 
 addcdiv.vjp(

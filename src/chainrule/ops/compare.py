@@ -226,6 +226,7 @@ def _batch_fill(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     check=_check_fill,
     write=_write_fill,
     vmap=_batch_fill,
+    ordered=False,
     spelled="fmi",
     node={"TTT": "MaskedFillBackward1", "TTN": "MaskedFillBackward0"},
     samples=samples(real, [((3, 4), Drawn(coin, 3, 4), ()), ((3, 4), Drawn(coin, 4), 2.5)]),

@@ -309,7 +309,7 @@ def _complex(xp: Any, real: Array, imag: Array) -> Array:
     """Complex numbers from real and imaginary parts."""
     out = _room(real, imag)
     parts(out)[0][...], parts(out)[1][...] = real, imag
-    return memory.ordered_as_met(out, real, imag)
+    return out
 
 
 _complex.vjp(real=lambda g: real_of(g), imag=lambda g: imag_of(g))
@@ -328,7 +328,7 @@ def polar(xp: Any, abs: Array, angle: Array) -> Array:
     """Complex numbers from sizes and angles."""
     out = _room(abs, angle)
     parts(out)[0][...], parts(out)[1][...] = abs * xp.cos(angle), abs * xp.sin(angle)
-    return memory.ordered_as_met(out, abs, angle)
+    return out
 
 
 def _direction(angle: Any) -> Any:

@@ -140,7 +140,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 @view(
-    linear=True, samples=samples(real, [((3, 4, 2),)], offset=[0, 1, -2], dim1=[0, 1], dim2=[2]),
+    linear=True, turns=True, samples=samples(real, [((3, 4, 2),)], offset=[0, 1, -2], dim1=[0, 1], dim2=[2]),
 )  # fmt: skip
 def diagonal(xp: Any, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """The diagonals of the planes that two axes span, along a new last axis."""
@@ -204,7 +204,7 @@ def _batch_unfold(values: Any, batched: Any, size: int, params: dict[str, Any]) 
 
 
 @view(
-    linear=True, spelled="m", parse=_unfold_forms, vmap=_batch_unfold,
+    linear=True, turns=True, spelled="m", parse=_unfold_forms, vmap=_batch_unfold,
     samples=samples(real, [((7, 3),)], dimension=[0, -2], size=[2, 3], step=[1, 2]),
 )  # fmt: skip
 def unfold(xp: Any, input: Array, dimension: int, size: int, step: int) -> Array:

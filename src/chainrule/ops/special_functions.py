@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.backends.cpu import memory
 from chainrule.core.dtype import BOOL, COMPLEX, INT, bool_
 from chainrule.core.family import call, dtype_of, elementwise
 from chainrule.core.op import Array, Number
@@ -143,7 +142,9 @@ def _check_mvlgamma(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     _real("mvlgamma")(inputs, params)
 
 
-@elementwise(samples=samples(above_two, one, p=[1, 3]), promote="float", check=_check_mvlgamma, spelled="fmi")
+@elementwise(
+    samples=samples(above_two, one, p=[1, 3]), promote="float", check=_check_mvlgamma, spelled="fmi", ordered=False
+)
 def mvlgamma(xp: Any, input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
@@ -256,8 +257,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 def zeta(xp: Any, input: Array | Number, other: Array | Number) -> Array:
     """The Hurwitz zeta function: the sum of (k + q)**-x over k >= 0. Differentiable in q."""
     like = input if hasattr(input, "dtype") else other
-    found = xp.special.zeta(np.asarray(input, like.dtype), np.asarray(other, like.dtype))
-    return memory.ordered_as_met(found, input, other)
+    return xp.special.zeta(np.asarray(input, like.dtype), np.asarray(other, like.dtype))
 
 
 def _no_order_derivative(g: Any) -> NoReturn:
@@ -327,8 +327,7 @@ for _name, (_kernel, _doc) in _BESSEL.items():
 
 def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
     def forward(xp: Any, input: Array, other: Array) -> Array:
-        found = (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
-        return memory.ordered_as_met(found, input, other)
+        return (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
 
     forward.__doc__ = doc
     forward.__annotations__ = {"input": "Array", "other": "Array"}

@@ -48,7 +48,7 @@ def _batch_strided(values: Any, batched: Any, size: int, params: dict[str, Any])
     )
 
 
-@view(linear=True, name="as_strided", spelled="", vmap=_batch_strided)
+@view(linear=True, turns=True, name="as_strided", spelled="", vmap=_batch_strided)
 def as_strided_op(xp: Any, input: Array, *, size: Shape, stride: Shape, storage_offset: int, origin: Origin) -> Array:
     """A view with any shape and any steps; `origin` says how `input` itself lies in memory."""
     return memory.strided(input, size, stride, storage_offset - origin[2])

@@ -31,7 +31,7 @@ def _turn(t: Tensor, name: str, view: Callable[..., Tensor], args: Any, named: A
         t.extra.tangent = out.extra.tangent
     if t.viewed is not None and out.viewed is not None:
         v, last = t.viewed, out.viewed  # a record of its own: views of `t` as it was go on from the old one
-        t.viewed = View(v.base, last.parent, last.step, v.kind, v.version)
+        t.viewed = View(v.base, last.parent, last.step, v.kind, v.version, last.turned)
         if recording:
             t.edge, t.viewed.version = out.edge, t.store.version  # type: ignore[union-attr]
         return t

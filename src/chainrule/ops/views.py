@@ -439,7 +439,7 @@ unsqueeze.vjp(input=lambda g, input_shape: g.reshape(input_shape))
 # ------------------------------------------------------------------------------------------------------ order of axes
 
 
-@view(linear=True, samples=samples(real, [((2, 3, 4),)], dim0=[0, -1], dim1=[1, 0]))
+@view(linear=True, turns=True, samples=samples(real, [((2, 3, 4),)], dim0=[0, -1], dim1=[1, 0]))
 def transpose(xp: Any, input: Array, dim0: int, dim1: int) -> Array:
     """Two axes swapped."""
     try:
@@ -489,7 +489,7 @@ def _refuse_t(rank: int, sparse: Any = None) -> NoReturn:
     raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
 
 
-@view(linear=True, vmap=_batch_t, samples=samples(real, [((3, 4),), ((3,),), ((),)]))
+@view(linear=True, turns=True, vmap=_batch_t, samples=samples(real, [((3, 4),), ((3,),), ((),)]))
 def t(xp: Any, input: Array) -> Array:
     """The transpose of a matrix; vectors and scalars stay."""
     return input.transpose() if input.ndim <= 2 else _refuse_t(input.ndim, input if is_sparse(input) else None)
@@ -509,7 +509,7 @@ def _batch_permute(values: Any, batched: Any, size: int, params: dict[str, Any])
 
 
 @view(
-    linear=True, spread="dims", parse=_permute_forms, vmap=_batch_permute,
+    linear=True, turns=True, spread="dims", parse=_permute_forms, vmap=_batch_permute,
     samples=samples(real, [((2, 3, 4),)], dims=[(2, 0, 1), (-1, 1, 0)]),
 )  # fmt: skip
 def permute(xp: Any, input: Array, dims: Shape) -> Array:

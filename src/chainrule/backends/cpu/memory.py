@@ -6,6 +6,8 @@ Steps (`strides`) are in elements here, as in PyTorch; NumPy counts bytes.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -177,9 +179,13 @@ def is_dense(raw: Any) -> bool:
 
 def element_strides(raw: Any) -> Shape:
     """The steps of `raw`, in elements. NumPy steps by 0 where there are no elements, PyTorch does not."""
-    item = raw.dtype.itemsize
-    steps = tuple([step // item for step in raw.strides])
-    return contiguous_strides(raw.shape) if raw.size == 0 and not any(steps) else steps
+    return in_elements(raw.shape, raw.strides, raw.dtype.itemsize)
+
+
+def in_elements(shape: Shape, strides: Shape, item: int) -> Shape:
+    """NumPy's steps, in elements."""
+    steps = tuple([step // item for step in strides])
+    return contiguous_strides(shape) if 0 in shape and not any(steps) else steps
 
 
 def strided(raw: Any, shape: Shape, strides: Shape, first: int = 0) -> Any:
@@ -208,7 +214,7 @@ def as_strided(raw: Any, shape: Shape, strides: Shape, offset: int) -> Any:
 def relaid(raw: Any, strides: Shape) -> Any:
     """A copy whose elements lie at the given steps."""
     extent = 1 + sum((n - 1) * s for n, s in zip(raw.shape, strides)) if raw.size else 0
-    made = strided(np.zeros(extent, raw.dtype), raw.shape, strides)
+    made = strided(np.zeros_like(raw, shape=extent), raw.shape, strides)
     made[...] = raw
     return made
 
@@ -230,12 +236,51 @@ def ordered_as(raw: Any, like: Any) -> Any:
 
 
 def ordered_as_met(raw: Any, *operands: Any) -> Any:
-    """The result of several arrays (and numbers), with its axes in the order that they agree on."""
-    if raw.ndim < 2 or all([x.flags.c_contiguous for x in (raw, *operands) if isinstance(x, np.ndarray)]):
+    """The result of several arrays (and numbers), with its axes in the order of those of the first that can tell.
+
+    NumPy keeps an order that all agree on.
+    """
+    if raw.ndim < 2:
         return raw
-    stretched = [np.broadcast_to(x, raw.shape) for x in operands if isinstance(x, np.ndarray)]
-    steps = met_strides(raw.shape, *map(element_strides, stretched))
-    return raw if element_strides(raw) == steps else relaid(raw, steps)
+    known = tuple([(x.shape, x.strides, x.dtype.itemsize) for x in operands if isinstance(x, np.ndarray)])
+    order = _order_wanted(raw.shape, raw.strides, raw.dtype.itemsize, known)
+    return raw if order is None else order(raw)
+
+
+@lru_cache(1024)
+def _order_wanted(
+    shape: Shape, strides: Shape, item: int, operands: tuple[tuple[Shape, Shape, int], ...]
+) -> Callable[[Any], Any] | None:
+    """What puts a result in order, if it is not."""
+    steps = _met_steps(shape, [(s, in_elements(s, t, n)) for s, t, n in operands])
+    if in_elements(shape, strides, item) == steps:
+        return None
+    order = sorted(range(len(shape)), key=lambda at: (-steps[at], shape[at] != 1))
+    back = tuple([order.index(at) for at in range(len(shape))])
+    sizes = tuple([shape[at] for at in order])
+    if tuple([contiguous_strides(sizes)[at] for at in back]) != steps:  # axes of size 1, wherever
+        return lambda raw: relaid(raw, steps)
+
+    def ordered(raw: Any) -> Any:
+        made = np.empty_like(raw, order="C", shape=sizes).transpose(back)
+        made[...] = raw
+        return made
+
+    return ordered
+
+
+def _met_steps(shape: Shape, operands: list[tuple[Shape, Shape]]) -> Shape:
+    lying = {steps if own == shape else None for own, steps in operands}
+    found = lying.pop()
+    if not lying and found is not None and is_non_overlapping_and_dense(shape, found):
+        return found
+    return met_strides(shape, *[_stretched(own, steps, shape) for own, steps in operands])
+
+
+def _stretched(own: Shape, steps: Shape, shape: Shape) -> Shape:
+    """The steps of an array where it is broadcast: 0 along axes that it is repeated along."""
+    lead = len(shape) - len(own)
+    return (*(0,) * lead, *[0 if n != m else s for n, m, s in zip(own, shape[lead:], steps)])
 
 
 def _positions(shape: Shape, strides: Shape, offset: int) -> Any:
