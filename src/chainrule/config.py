@@ -20,12 +20,13 @@ class Settings:
     `default_device`: where new tensors are made; `device_stack`: the ones that open `with device(...)` hide.
     `accelerator`: the device type that `device(0)` means, put here by the backend that drives it; else None.
     `deterministic`: see `set_deterministic_debug_mode`; `fill_memory`: is new memory filled then? `fills_memory`: now?
+    `machine_code_after`: how many nodes a program records before its arithmetic is compiled; None: never.
     `vmap_loops`: may vmap take an op without a batch rule example by example? `vmap_loop_warns`: and say so?
     """
 
     __slots__ = (
         "accelerator", "default_device", "default_dtype", "deterministic", "device_stack", "fill_memory",
-        "fills_memory", "vmap_loop_warns", "vmap_loops",
+        "fills_memory", "machine_code_after", "vmap_loop_warns", "vmap_loops",
     )  # fmt: skip
 
     accelerator: str | None
@@ -35,6 +36,7 @@ class Settings:
     deterministic: int
     fill_memory: bool
     fills_memory: bool
+    machine_code_after: int | None
     vmap_loop_warns: bool
     vmap_loops: bool
 
@@ -43,4 +45,5 @@ settings = Settings()
 settings.accelerator = None
 settings.device_stack = []
 settings.deterministic, settings.fill_memory, settings.fills_memory = 0, True, False
+settings.machine_code_after = 50_000  # about 0.1 s of small ops, which is what the compiler takes
 settings.vmap_loops, settings.vmap_loop_warns = True, False

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import chainrule  # noqa: F401  (fills the registry)
-from chainrule.autograd.inline import expression, in_steps, ufunc_of
+from chainrule.autograd.inline import expression, in_kernels, in_steps, ufunc_of
 from chainrule.core.op import REGISTRY
 
 FACTOR = 3
@@ -42,13 +42,34 @@ def test_whatever_could_go_another_way_stays_a_call(fn: Any) -> None:
     assert expression(fn, ("g", "x")) is None
 
 
-def test_arithmetic_is_computed_in_one_array() -> None:
-    assert in_steps(lambda g, out, k: g * (out * (1 - out)), ("g", "out", "k"), ("g", "out")) == (
-        ["t_0 = subtract(k0, out)", "multiply(out, t_0, t_0)", "multiply(g, t_0, t_0)", "return (t_0,)"],
-        {"k0": 1},
-    )
+def test_a_formula_is_computed_in_one_array() -> None:
+    one = in_steps(lambda g, out, k: g * (out * (1 - out)), ("g", "out", "k"), ("g", "out"))
+    assert one is not None and (one.numbers, one.result) == ({"k0": 1}, "t_0")
+    assert one.lines == ["t_0 = np_subtract(k0, out)", "np_multiply(out, t_0, t_0)", "np_multiply(g, t_0, t_0)"]
     two = in_steps(lambda g, a: (g * a) / (g + a), ("g", "a"), ("g", "a"))
-    assert two == (["t_0 = multiply(g, a)", "t_1 = add(g, a)", "true_divide(t_0, t_1, t_0)", "return (t_0,)"], {})
+    assert two is not None and (two.numbers, two.result) == ({}, "t_0")
+    assert two.lines == ["t_0 = np_multiply(g, a)", "t_1 = np_add(g, a)", "np_true_divide(t_0, t_1, t_0)"]
+
+
+def test_ops_inside_a_formula_are_read_too() -> None:
+    kept = REGISTRY["kept"].fn
+    rule = in_steps(eval("lambda g, out: kept(g, out != 0)", {"kept": kept}), ("g", "out"), ("g", "out"))
+    assert rule is not None and rule.lines == ["m_0 = np_not_equal(out, k0)", "t_1 = np_keep(g, m_0)"]
+    sigmoid = in_steps(REGISTRY["sigmoid"].forward, ("xp", "x"), ("x",), "out=...")
+    assert sigmoid is not None and sigmoid.lines[:2] == ["t_0 = np_negative(x, out=...)", "np_exp(t_0, t_0)"]
+
+
+def test_a_kernel_takes_all_that_it_can_compute() -> None:
+    asked = []
+
+    def kernel(formula: Any, arity: int) -> Any:
+        asked.append((formula, arity))
+        return None
+
+    found = in_kernels(REGISTRY["sigmoid"].forward, ("xp", "x"), ("x",), kernel)
+    assert found is not None
+    assert found.lines == ["t_0 = machine0(x)", "np_exp(t_0, t_0)", "t_1 = machine1(t_0)"]
+    assert asked == [(("negative", ("x", 0)), 1), (("true_divide", 1, ("add", 1, ("x", 0))), 1)]
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd import hot
 from chainrule.autograd.bind_inplace import as_constant, inplace_function, signature_text
 from chainrule.autograd.bind_views import edge_lines, is_odd, is_plain, list_source, listed, replain, view_source
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.door import door, failed, operator_door, with_aliases, with_early
 from chainrule.autograd.eager import attach
-from chainrule.autograd.inline import expression, ufunc_of
+from chainrule.autograd.inline import Steps, expression, in_steps, ufunc_of
 from chainrule.autograd.node import Sink, accumulator, tick
-from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, tuple_text
+from chainrule.autograd.nodes import NEW_STORE, Layout, compiled, node_class, numbers_scope, renew, tuple_text
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import turned_store
 from chainrule.autograd.views import refresh
@@ -37,7 +38,7 @@ from chainrule.core.ambient import LISTENING, QUIET, THREAD
 from chainrule.core.blame import ABSENT
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import Elementwise, set_binder
-from chainrule.core.op import REQUIRED, Op
+from chainrule.core.op import REGISTRY, REQUIRED, Op
 from chainrule.core.public import spell
 from chainrule.core.shape import Size
 from chainrule.core.sites import INSIDE
@@ -235,12 +236,19 @@ def _compute_text(op: Op, kind: dict[str, str], args: list[str], bare: bool) -> 
     results, general = ", ".join(["r", *_others(op)]), f"forward(xp, {', '.join(args)})"
     ufunc = _ufunc_of(op) if isinstance(op.family, Elementwise) else None
     if ufunc is None:
+        steps = forward_steps(op)
+        if steps is not None:
+            numbers = tuple_text(list(steps.numbers))
+            ready = [f"{numbers} = K32 if d is F32 else K64 if d is F64 else K"] if steps.numbers else []
+            return ready, "; ".join([*steps.lines, f"r = {steps.result}"])
         text = _inlined(op) if op.outs is None else None
         return [], f"{results} = {text or general}"
     # the forward is one ufunc while its static parameters keep their defaults
+    kernel = _kernel_of(op)
     usual = "" if bare else " and ".join(f"{p} is D_{p}" for p in op.params if p not in op.inputs)
     ready = [f"shape = r_{op.inputs[0]}.shape"] if _asks_shape(op, kind) else []
-    direct = _applied(ufunc, [f"r_{n}" for n in op.inputs], bool(ready))
+    args = [f"r_{n}" for n in op.inputs]
+    direct = _applied(ufunc, args, bool(ready)) if kernel is None else f"machine({', '.join(args)})"
     numbers = "".join(f"r_{n} = {as_constant(n)}; " for n in op.inputs if kind[n] == "N" and n not in op.optional)
     return ready, f"{numbers}r = ({direct}) if {usual} else {general}" if usual else f"{numbers}r = {direct}"
 
@@ -358,6 +366,25 @@ def _ufunc_of(op: Op) -> str | None:
     return None if REQUIRED in static.values() else ufunc_of(op.forward, [f"r_{n}" for n in op.inputs], static)
 
 
+def forward_steps(op: Op) -> Steps | None:
+    """The forward of an elementwise op without parameters in steps, if it is a formula of arrays and numbers."""
+    if not isinstance(op.family, Elementwise) or op.outs is not None or op.params != op.inputs or op.numbers:
+        return None
+    names = [f"r_{n}" for n in op.inputs]
+    return hot.kernels_in(op.forward, ["xp", *names], names) or in_steps(op.forward, ["xp", *names], names, "out=...")
+
+
+def _kernel_of(op: Op) -> Any:
+    """Machine code for an op's forward while its parameters keep their defaults, if that is arithmetic."""
+    if not isinstance(op.family, Elementwise) or op.outs is not None:
+        return None
+    static = {n: op.defaults.get(n, REQUIRED) for n in op.params if n not in op.inputs}
+    if REQUIRED in static.values():
+        return None
+    found = hot.kernel_for(op.forward, ["xp", *op.inputs], op.inputs, static)
+    return found[0] if found is not None and tuple(found[1]) == op.inputs else None
+
+
 def _inlined(op: Op) -> str | None:
     """The text of an op's forward, in terms of `xp` and the inputs' arrays, if it is a mere expression of them."""
     return expression(op.forward, ["xp", *(f"r_{n}" for n in op.inputs)]) if op.params == op.inputs else None
@@ -418,6 +445,10 @@ def _settle(op: Op, public: Any) -> None:
             scope[f"C_{kinds}_1"] = node_class(op, kinds, False, False, True)
         if op.family.diagonal and len(op.inputs) > 1:
             scope[f"C_{kinds}_fit"] = node_class(op, kinds, True, False)
+    scope["machine"] = _kernel_of(op)
+    steps = forward_steps(op)
+    if steps is not None:
+        scope |= numbers_scope(steps.numbers) | steps.kernels
     if isinstance(op.outs, tuple):
         scope["RT"] = return_class(op.name, op.outs)
     text = _public_source(op, scope["bare"])
@@ -456,6 +487,19 @@ def rebind(op: Op) -> None:
     public = getattr(op.fn, "door", op.fn.public)  # another function may stand in front of the compiled one
     for fn in (public, getattr(op.fn, "operator", public)):
         fn.__code__, fn.__defaults__, fn.__kwdefaults__ = _trampoline.__code__, None, None
+
+
+def _renew() -> None:
+    """Generate again on the next call what was generated so far, now that there are kernels."""
+    for op in REGISTRY.values():
+        renew(op)
+        public = getattr(op.fn, "door", op.fn.public)
+        for fn in (public, getattr(op.fn, "operator", public)):
+            if fn.__code__.co_filename.startswith("<chainrule"):
+                fn.__code__, fn.__defaults__, fn.__kwdefaults__ = _trampoline.__code__, None, None
+
+
+hot.RENEWED.append(_renew)
 
 
 def _variants(op: Op) -> list[str]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from chainrule.autograd import hot
 from chainrule.autograd.anomaly_mode import watched
 from chainrule.autograd.hooks import run_after, run_before, run_tensor_hooks
 from chainrule.autograd.node import LEAF_HOOKS, AccumulateGrad, Freed, Node, node_of
@@ -39,6 +41,7 @@ from chainrule.errors import GraphError
 __all__ = ["Wanted", "run"]
 
 ARRAYS, TENSORS, WATCHED = 0, 1, 2  # what cotangents are; plus WATCHED: anomaly mode looks at each
+_PYTHON = operator.add, operator.iadd  # how cotangents are added that are no mere arrays
 NONE = 1  # above every key: no node waits on top
 
 Wanted = dict[tuple[Node, int], Any]  # (node, output index) -> the cotangent that arrived there
@@ -62,6 +65,8 @@ def run(
 
     A cotangent may be None, nothing arrived: it travels on like zeros that nobody computes, and hooks see it.
     """
+    if hot.waits:
+        hot.look(edges)
     roles = None if wanted is None else roles_of(wanted, edges, landing)
     moved = leaves_first(edges) if LEAF_HOOKS else ()
     outer, before = running.task, here()
@@ -96,6 +101,7 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wante
     node: Any = None
     held: Any
     unusual = world > TENSORS or roles is not None
+    add, add_into = hot.SUMS if world is ARRAYS else _PYTHON
     try:
         while True:
             for edge, g in zip(edges, gs):
@@ -114,15 +120,15 @@ def _run(edges: Any, gs: Any, world: int, keep: bool, freed: Freed | None, wante
                     held[at], g = g, held
                 key = edge.key
                 if key == top_key:
-                    top_g = top_g + g
+                    top_g = add(top_g, g)
                 elif key in pending:
                     held = pending[key]
                     if held[2]:
-                        held[1] += g
+                        held[1] = add_into(held[1], g)
                     elif held[1] is None:
                         held[1] = g
                     else:
-                        held[1] = held[1] + g
+                        held[1] = add(held[1], g)
                         held[2] = held[1].__class__ is ndarray
                 elif key < top_key:
                     if top is not None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.inline import expression, in_steps
+from chainrule.autograd import hot
+from chainrule.autograd.inline import STEPS, Steps, expression, in_steps
 from chainrule.autograd.node import SCALARS, Node, tick
 from chainrule.autograd.opnode import OpNode, saved_properties
 from chainrule.autograd.saved import recover, rewrap, stale, verify
@@ -23,7 +24,7 @@ from chainrule.core.dtype import widened
 from chainrule.core.op import Op
 from chainrule.core.tensor import Tensor, fresh
 
-__all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "tuple_text"]
+__all__ = ["NEW_STORE", "SCALARS", "Layout", "compiled", "node_class", "numbers_scope", "renew", "tuple_text"]
 
 
 def compiled(title: str, text: str, scope: dict[str, Any]) -> None:
@@ -138,6 +139,8 @@ def _pull_source(lay: Layout, world: str, conj: bool, steps: Steps | None = None
     if names:
         lines.append(f"    {tuple_text(names)} = saved")
     scalar = raw and op.family.diagonal and not lay.fit
+    kernels = kernels_of(lay) if raw and not wide and not conj else {}
+    turns = scalar and bool(kernels) and len(kernels) == len(lay.ruled)  # then every cotangent is an array
     fetched = [n for n in lay.inputs if lay.kind[n] in "TO"]
     lines += ["    checks = node.checks"] if fetched else []
     for n in fetched:
@@ -158,12 +161,15 @@ def _pull_source(lay: Layout, world: str, conj: bool, steps: Steps | None = None
     if wide:
         named = op.outs if isinstance(op.outs, tuple) else ("out",)
         lines += ["    g = widened(g)", *(f"    {n} = widened({n})" for n in named if lay.outs)]
-    if scalar and (fetched or lay.outs):
+    if turns:
+        lines.append("    if g.__class__ in SCALARS: g = array(g)")
+    elif scalar and (fetched or lay.outs):
         lines.append("    if g.__class__ in SCALARS:")
         guards = {n: "" if lay.always(n) else f"if {n} is not None: " for n in fetched}
         lines += [f"        {guards[n]}{n} = {n}[()]" for n in fetched]
         lines += ["        out = out[()]"] if lay.outs else []
-    lines += _steps_lines(lay, steps)
+    if not turns:
+        lines += _steps_lines(lay, steps)
     lines += _turned_lines(lay, raw) if conj else []
     if _listed(op) and not op.gaps:
         lines += ["    for _p in g:", "        if _p is None:"]
@@ -171,7 +177,18 @@ def _pull_source(lay: Layout, world: str, conj: bool, steps: Steps | None = None
             "            g = whole(node, g)" if raw else "            g = whole_graph(node, g)",
             "            break",
         ]
-    return "\n".join(lines + _rule_lines(lay, raw))
+    return "\n".join(lines + _rule_lines(lay, raw, kernels))
+
+
+def kernels_of(lay: Layout) -> dict[str, tuple[Any, str]]:
+    """What machine code computes of the rules of an elementwise op: input -> (kernel, the call's text)."""
+    found: dict[str, tuple[Any, str]] = {}
+    for n in lay.ruled if lay.op.family.diagonal and not lay.op.variadic else ():
+        pull = lay.op.pulls[n]
+        made = hot.kernel_for(pull.fn, ("g", *pull.keeps), _arrays_of(lay))
+        if made is not None:
+            found[n] = made[0], f"machine_{n}({', '.join(made[1])})"
+    return found
 
 
 def _turned_lines(lay: Layout, raw: bool) -> list[str]:
@@ -190,14 +207,8 @@ def _turned_lines(lay: Layout, raw: bool) -> list[str]:
     return lines + [f"    if {p}.__class__ is complex: {p} = {p}.conjugate()" for p in lay.params]
 
 
-_UFUNCS = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "true_divide", "negative")}
-
-
-Steps = tuple[list[str], dict[str, float]]
-
-
 def _steps_of(lay: Layout, conj: bool) -> Steps | None:
-    """The one rule of a node as steps that need a single array between them, if it is arithmetic; its numbers."""
+    """The one rule of a node as steps that need a single array between them, if it is a formula."""
     if len(lay.ruled) != 1 or conj or lay.fit or not lay.op.family.diagonal:
         return None
     pull = lay.op.pulls[lay.ruled[0]]
@@ -212,22 +223,24 @@ def _steps_lines(lay: Layout, found: Steps | None) -> list[str]:
     """The rule in steps, for arrays with axes; its numbers are made 0-d arrays of their dtype beforehand."""
     if found is None:
         return []
-    steps, numbers = found
+    steps, numbers = found.lines, found.numbers
     lines = [f"    if {' and '.join(f'{n}.__class__ is ndarray' for n in _arrays_of(lay))} and g.ndim:"]
     if numbers:
         lines += [
             "        d = g.dtype",
             f"        {tuple_text(list(numbers))} = K32 if d is F32 else K64 if d is F64 else K",
         ]
-    return lines + ["        " + step for step in steps]
+    return lines + ["        " + step for step in [*steps, f"return ({found.result},)"]]
 
 
-def _numbers_scope(found: Steps | None) -> dict[str, Any]:
-    numbers = list(found[1].values()) if found is not None else []
+def numbers_scope(given: dict[str, float]) -> dict[str, Any]:
+    """The functions that steps call, and their numbers as 0-d arrays of each dtype."""
+    numbers = list(given.values())
     of_dtype = {f"K{bits}": tuple([table[n] for n in numbers]) for bits, table in _NUMBERS.items()}
-    return {"K": tuple(numbers), **of_dtype, "F32": F32_NUMBERS.dtype, "F64": F64_NUMBERS.dtype, **_UFUNCS}
+    return {"K": tuple(numbers), **of_dtype, "F32": F32_NUMBERS.dtype, "F64": F64_NUMBERS.dtype, **_STEPS}
 
 
+_STEPS = {f"np_{name}": fn for name, fn in STEPS.items()}
 _NUMBERS = {32: F32_NUMBERS, 64: F64_NUMBERS}
 
 
@@ -247,7 +260,7 @@ def _out_names(lay: Layout, raw: bool) -> list[str]:
     return lines
 
 
-def _rule_lines(lay: Layout, raw: bool) -> list[str]:
+def _rule_lines(lay: Layout, raw: bool, kernels: dict[str, tuple[Any, str]]) -> list[str]:
     op = lay.op
     if op.variadic:
         (n,) = op.inputs
@@ -257,11 +270,12 @@ def _rule_lines(lay: Layout, raw: bool) -> list[str]:
             return [f"    return [None if e is None or p is None else fit(p, s, d) for e, p, s, d in {found}]"]
         return [f"    return [None if e is None else p for e, p in zip(node.edges, {call})]"]
     lines = [f"    {tuple_text([lay.edge(n) for n in lay.ruled])} = node.edges"] if len(lay.ruled) > 1 else []
+    calls = {n: kernels[n][1] if n in kernels else _call_of(op, n) for n in lay.ruled}
     if len(lay.ruled) == 1:
         (n,) = lay.ruled
-        return [f"    return ({_sloped(op, _fitted(lay, n, _call_of(op, n), raw), 'node.edges[0]', raw)},)"]
+        return [f"    return ({_sloped(op, _fitted(lay, n, calls[n], raw), 'node.edges[0]', raw)},)"]
     for n in lay.ruled:
-        pulled = _sloped(op, _fitted(lay, n, _call_of(op, n), raw), lay.edge(n), raw)
+        pulled = _sloped(op, _fitted(lay, n, calls[n], raw), lay.edge(n), raw)
         lines.append(f"    _{n} = None if {lay.edge(n)} is None else {pulled}")
     return [*lines, f"    return ({', '.join(f'_{n}' for n in lay.ruled)})"]
 
@@ -306,9 +320,10 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
         "stale": stale, "tick": tick, "verify": verify, "verify_list": verify_list, "whole": whole,
         "whole_graph": whole_graph, "with_slope": with_slope,
     }  # fmt: skip
-    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()} | _numbers_scope(steps)
+    scope |= {f"rule_{n}": r.fn for n, r in op.pulls.items()} | _machine_scope(lay)
+    scope |= numbers_scope({} if steps is None else steps.numbers)
     texts = [_record_source(lay), _pull_source(lay, "raw", conj, steps), _pull_source(lay, "graph", conj)]
-    compiled(f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}", "\n\n".join(texts) + "\n", scope)
+    compiled(_title(name, kinds, fit, conj), "\n\n".join(texts) + "\n", scope)
     body = {k: scope[k] for k in ("pull", "pull_graph")}
     body |= {"__slots__": (), "__module__": "chainrule.autograd.graph", "op": op, "layout": lay}
     body |= {"__slots__": ("outline", "outputs")} if op.outs == "many" else {"outputs": len(op.differentiable)}
@@ -326,6 +341,27 @@ def _make_node_class(op: Op, name: str, kinds: str, fit: bool | str, conj: bool)
     cls = type(name, (OpNode,), {**body, "record": staticmethod(scope["record"])})
     scope["cls"] = cls
     return cls
+
+
+def _title(name: str, kinds: str, fit: bool | str, conj: bool) -> str:
+    return f"{name} {kinds}{' fit' if fit else ''}{' conj' if conj else ''}"
+
+
+def _machine_scope(lay: Layout) -> dict[str, Any]:
+    return {"array": np.array, **{f"machine_{n}": kernel for n, (kernel, _) in kernels_of(lay).items()}}
+
+
+def renew(op: Op) -> None:
+    """Let the nodes of an op, those recorded already too, take kernels where there are some by now."""
+    for (kinds, fit, conj, _), cls in list(op.nodes.items()):
+        lay: Layout = cls.layout  # type: ignore[attr-defined]
+        kernels = _machine_scope(lay)
+        if len(kernels) > 1:
+            scope = cls.pull.__globals__  # type: ignore[attr-defined]
+            scope |= kernels
+            text = _pull_source(lay, "raw", conj, _steps_of(lay, conj))
+            compiled(_title(cls.__name__, kinds, fit, conj), text + "\n", scope)
+            cls.pull = scope["pull"]  # type: ignore[attr-defined]
 
 
 def complexed(x: Any) -> Any:

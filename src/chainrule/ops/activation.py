@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
-from chainrule.backends.cpu import masks
-from chainrule.backends.cpu.constants import zero
 from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bool_, finfo, float64, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, elementwise, general, scan
@@ -53,19 +51,13 @@ def relu(xp: Any, input: Array) -> Array:
     return xp.activations.relu(input)
 
 
-def _pull_relu(g: Any, out: Any) -> Any:
-    if g.__class__ is out.__class__ is np.ndarray:
-        return masks.keep(g, out != zero(out))  # NaN passes
-    return kept(g, out != 0)
-
-
-relu.vjp(input=_pull_relu)
+relu.vjp(input=lambda g, out: kept(g, out != 0))  # NaN passes
 
 
 @elementwise(samples=samples(real, one), promote="float", spelled="fmiF")
 def sigmoid(xp: Any, input: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    return xp.activations.sigmoid(input)
+    return 1 / (1 + xp.exp(-input))
 
 
 sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))

@@ -17,6 +17,7 @@ _KERNELS = (
     "fold",
     "incomplete",
     "linalg",
+    "machine",
     "masks",
     "pad",
     "pool",
