@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from chainrule.core.ambient import here, put
+from chainrule.core.ambient import THREAD, here, leave, put
 from chainrule.core.asking import watch
 from chainrule.core.function_protocol import KEEPS_CLASS, default, disabled, override, overriders
 from chainrule.core.public import PUBLIC
@@ -34,14 +34,24 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Self:
         state = here()
-        watch(1)
         put(state.but(modes=(*state.modes, self)))
+        try:
+            watch(1)
+        except BaseException:  # Ctrl-C, just then: the block does not begin
+            put(state)
+            watch(0)
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
-        state = here()
-        put(state.but(modes=state.modes[:-1]))
-        watch(-1)
+        inside = THREAD.record
+        try:
+            leave(inside, "modes")
+            watch(-1)
+        except BaseException:  # Ctrl-C, just then
+            leave(inside, "modes")
+            watch(0)
+            raise
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
@@ -66,7 +76,11 @@ class _Off:
         self._before = put(state.but(functions_off=max(self.level, state.functions_off)))
 
     def __exit__(self, *exception: object) -> None:
-        put(self._before)
+        try:
+            put(self._before)
+        except BaseException:  # Ctrl-C, just then
+            put(self._before)
+            raise
 
 
 class DisableTorchFunctionSubclass(_Off):

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 import chainrule as ch
+from chainrule import overrides
 from chainrule.autograd import forward_ad as ad
 from chainrule.core import ambient
+from chainrule.func.interpreters import Level, Vmap
+from chainrule.utils import _python_dispatch
 
 on = ch.is_grad_enabled
 
@@ -29,7 +32,32 @@ def test_modes_nest_and_restore_what_they_changed() -> None:
     assert on()
 
 
-@pytest.mark.parametrize("make", [ch.no_grad, ch.inference_mode, lambda: ch.set_grad_enabled(False)])
+def _anomaly() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ch.autograd.detect_anomaly()
+
+
+MODES: dict[str, Any] = {
+    "no_grad": ch.no_grad,
+    "inference_mode": ch.inference_mode,
+    "set_grad_enabled": lambda: ch.set_grad_enabled(False),
+    "anomaly": _anomaly,
+    "autocast": lambda: ch.autocast("cpu", dtype=ch.bfloat16),
+    "dual_level": ad.dual_level,
+    "no saved hooks": lambda: ch.autograd.graph.disable_saved_tensors_hooks("no"),
+    "saved hooks": lambda: ch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "mutation": ch.autograd.graph.allow_mutation_on_saved_tensors,
+    "functions": overrides.BaseTorchFunctionMode,
+    "no functions": overrides.DisableTorchFunction,
+    "dispatch": _python_dispatch.TorchDispatchMode,
+    "record": lambda: ambient.swapped(grad=False),
+    "vmap": lambda: Vmap(2).entered(),
+    "grad": lambda: Level().entered(),
+}
+
+
+@pytest.mark.parametrize("make", MODES.values(), ids=MODES)
 def test_an_interrupt_leaves_no_mode_on(make: Any) -> None:
     """Ctrl-C is heard where a Python function begins and where a call returns; at the door of `__exit__` itself
     nothing can be done about it."""
@@ -59,6 +87,7 @@ def test_an_interrupt_leaves_no_mode_on(make: Any) -> None:
         if made.__class__ is ch.set_grad_enabled and ambient.here() is not before[0]:
             ch.set_grad_enabled(True)  # struck before the block began: it holds until then, as a function does
         assert (ambient.here(), len(ambient.LISTENING), len(ambient.QUIET)) == before, at
+        assert "__getattribute__" not in vars(ch.Tensor)
         if events <= at:
             return
     raise AssertionError("never struck")

@@ -9,7 +9,7 @@ from chainrule.autograd.profiler import kineto_available
 from chainrule.autograd.saved import SavedTensor, kept_input, kept_output
 from chainrule.autograd.tasks import current
 from chainrule.autograd.versions import store_of
-from chainrule.core.ambient import here, put
+from chainrule.core.ambient import here, leave, put
 from chainrule.core.tensor import Tensor
 
 __all__ = ["SavedTensor", "kineto_available"]
@@ -31,7 +31,7 @@ def _push_saved_tensors_default_hooks(pack_hook: Callable[[Tensor], Any], unpack
 
 
 def _pop_saved_tensors_default_hooks() -> None:
-    put(here().but(hooks=here().hooks[:-1]))
+    leave(here(), "hooks")
 
 
 def _saved_tensors_hooks_is_enabled() -> bool:

@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Any
 
 from chainrule.config import settings
-from chainrule.core.ambient import here
+from chainrule.core.ambient import here, under
 from chainrule.core.family import call
 from chainrule.core.tensor import FOREIGN, Tensor
-from chainrule.func.interpreters import Level, Vmap, under
+from chainrule.func.interpreters import Level, Vmap
 from chainrule.func.leveled import Batched, Wrapped
 
 __all__ = [

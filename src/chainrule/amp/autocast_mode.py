@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any
 
 from chainrule import (
-    autocast_decrement_nesting,
     autocast_increment_nesting,
     clear_autocast_cache,
     get_autocast_dtype,
@@ -21,7 +20,7 @@ from chainrule.core.device import device as Device
 from chainrule.core.dtype import bfloat16, float16
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.notices import warn
-from chainrule.ops.autocast import cast_all
+from chainrule.ops.autocast import SWITCHES, cast_all
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -73,18 +72,32 @@ class autocast:
     def __enter__(self) -> autocast:
         self.prev = is_autocast_enabled(self.device)
         self.prev_fastdtype, self.prev_cache_enabled = get_autocast_dtype(self.device), is_autocast_cache_enabled()
-        set_autocast_dtype(self.device, self.fast_dtype)
-        set_autocast_enabled(self.device, self._enabled)
         autocast_increment_nesting()
-        set_autocast_cache_enabled(self._cache_enabled)
+        try:
+            self._switch(self.fast_dtype, self._enabled, self._cache_enabled)
+        except BaseException:  # Ctrl-C, just then
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
-        if autocast_decrement_nesting() == 0:
+        depth = SWITCHES.nesting - 1
+        try:
+            self._put_back(depth)
+        except BaseException:  # Ctrl-C, just then
+            self._put_back(depth)
+            raise
+
+    def _put_back(self, depth: int) -> None:
+        self._switch(self.prev_fastdtype, self.prev, self.prev_cache_enabled)
+        SWITCHES.nesting = depth
+        if depth == 0:
             clear_autocast_cache()
-        set_autocast_dtype(self.device, self.prev_fastdtype)
-        set_autocast_enabled(self.device, self.prev)
-        set_autocast_cache_enabled(self.prev_cache_enabled)
+
+    def _switch(self, dtype: DType, enabled: bool, caching: bool) -> None:
+        set_autocast_dtype(self.device, dtype)
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_cache_enabled(caching)
 
     def __call__(self, func: Any) -> Any:
         return autocast_decorator(self, func)

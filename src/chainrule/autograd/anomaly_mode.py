@@ -97,7 +97,11 @@ class detect_anomaly:
         self._before = put(here().but(anomaly=self.check_nan))
 
     def __exit__(self, *exc: object) -> None:
-        put(here().but(anomaly=self._before.anomaly))
+        try:
+            put(here().but(anomaly=self._before.anomaly))
+        except BaseException:  # Ctrl-C, just then
+            put(here().but(anomaly=self._before.anomaly))
+            raise
 
 
 class set_detect_anomaly:
@@ -110,7 +114,11 @@ class set_detect_anomaly:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        put(here().but(anomaly=self._before.anomaly))
+        try:
+            put(here().but(anomaly=self._before.anomaly))
+        except BaseException:  # Ctrl-C, just then
+            put(here().but(anomaly=self._before.anomaly))
+            raise
 
 
 def is_anomaly_enabled() -> bool:

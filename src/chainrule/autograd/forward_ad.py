@@ -18,7 +18,7 @@ from chainrule.autograd.grad_mode import Mode
 from chainrule.autograd.tangents import check_size
 from chainrule.backends.cpu import memory
 from chainrule.backends.pending import Pending, resolved
-from chainrule.core.ambient import here, put, swapped
+from chainrule.core.ambient import THREAD, here, put, swapped
 from chainrule.core.tensor import Tensor, fresh
 
 __all__ = [
@@ -81,8 +81,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if _opened.levels:
         put(_opened.levels.pop().before)
         return
-    put(here().but(dual=-1))
     forward.drop_tangents()
+    put(here().but(dual=-1))
 
 
 class dual_level(Mode):
@@ -92,7 +92,13 @@ class dual_level(Mode):
         return enter_dual_level()
 
     def __exit__(self, *exc: object) -> None:
-        exit_dual_level(level=0)
+        inside = THREAD.record
+        try:
+            exit_dual_level(level=0)
+        except BaseException:
+            if THREAD.record is inside:  # Ctrl-C, just then
+                exit_dual_level(level=0)
+            raise
 
 
 class _set_fwd_grad_enabled(Mode):

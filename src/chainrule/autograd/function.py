@@ -461,7 +461,11 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Ambi
         several = isinstance(result, tuple)
         outs = _settled(ctx, args, result if several else (result,), records, state.grad)
     finally:
-        put(before)
+        try:
+            put(before)
+        except BaseException:  # Ctrl-C, just then
+            put(before)
+            raise
     if ctx.to_save is not None:
         _save(ctx, outs, records)
     if dual:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.autograd import api, forward_ad
-from chainrule.autograd.grad_mode import enable_grad, set_grad_enabled
-from chainrule.core.ambient import here
+from chainrule.autograd.grad_mode import enable_grad
+from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call
 from chainrule.core.tensor import LEAF, Extra, Tensor
 
@@ -184,7 +184,7 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
         vs = _vector(v, outs, outs_tuple, "vjp") if v is not None else None
         if vs is None:
             _ones_for(outs, "the user-provided function returns")
-    with set_grad_enabled(create_graph or here().grad):
+    with swapped(grad=create_graph or here().grad):
         found = _filled(_gradients(outs, xs, vs, create_graph), xs, strict, create_graph, _output_unused, "jacobian")
     return (
         _unpacked(_finished(outs, create_graph), outs_tuple),
@@ -207,7 +207,7 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
             f"The gradient with respect to input {i} is independent of the inputs of the user-provided "
             f"function. {_NOT_STRICT}."
         ))  # fmt: skip
-    with set_grad_enabled(create_graph or here().grad):
+    with swapped(grad=create_graph or here().grad):
         pushed = _gradients(pulled, dummies, vs, create_graph)
         found = _filled(pushed, outs, strict, create_graph, lambda i: (
             f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when "
@@ -239,7 +239,7 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
         xs = _prepared(xs, create_graph, True)
         vs = _ones_for(xs, _INPUT) if v is None else _vector(v, xs, is_tuple, "vhp")
         outs, slopes = _scalar(func, xs, "vhp", strict)
-    with set_grad_enabled(create_graph or here().grad):
+    with swapped(grad=create_graph or here().grad):
         found = _filled(_gradients(slopes, xs, vs, create_graph), xs, strict, create_graph, lambda i: (
             f"The jacobian of the user-provided function is independent of input {i}. {_NOT_STRICT}."
         ), "hessian")  # fmt: skip
@@ -261,7 +261,7 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
             f"input. {_NOT_STRICT}. You should ensure that your function is thrice differentiable and that "
             "the hessian depends on the inputs."
         ))  # fmt: skip
-    with set_grad_enabled(create_graph or here().grad):
+    with swapped(grad=create_graph or here().grad):
         pushed = _gradients(pulled, dummies, vs, create_graph)
         found = _filled(pushed, xs, strict, create_graph, lambda i: (
             f"The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. "

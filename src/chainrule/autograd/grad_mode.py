@@ -142,7 +142,11 @@ class _Switch(Mode):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        put(here().but(**self.changes()))
+        try:
+            put(here().but(**self.changes()))
+        except BaseException:  # Ctrl-C, just then: the block does not begin
+            put(self._before)
+            raise
 
     def __call__(self, fn: F) -> F:
         put(self._before)

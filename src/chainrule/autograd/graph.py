@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from chainrule.autograd.api import gradient_edge
+from chainrule.autograd.grad_mode import Mode
 from chainrule.autograd.handles import RemovableHandle
 from chainrule.autograd.node import Node
 from chainrule.autograd.tasks import current, will_execute
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of
-from chainrule.core.ambient import here, put, swapped
+from chainrule.core.ambient import THREAD, here, leave, put, swapped
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Port, Tensor
 
@@ -85,7 +85,12 @@ class saved_tensors_hooks:
         put(here().but(hooks=(*hooks, (self.pack_hook, self.unpack_hook))))
 
     def __exit__(self, *exc: object) -> None:
-        put(here().but(hooks=here().hooks[:-1]))
+        inside = THREAD.record
+        try:
+            leave(inside, "hooks")
+        except BaseException:  # Ctrl-C, just then
+            leave(inside, "hooks")
+            raise
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -103,14 +108,23 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(Mode):
     """Inside the block, entering `saved_tensors_hooks` raises with this message."""
-    hooks = here().hooks
-    if hooks and not isinstance(hooks[-1], str):
-        raise RuntimeError(error_message)
-    with swapped(hooks=(error_message,)):
-        yield
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def clone(self) -> disable_saved_tensors_hooks:
+        return disable_saved_tensors_hooks(self.error_message)
+
+    def changes(self) -> dict[str, Any]:
+        return {"hooks": (self.error_message,)}
+
+    def __enter__(self) -> None:
+        hooks = here().hooks
+        if hooks and not isinstance(hooks[-1], str):
+            raise RuntimeError(self.error_message)
+        super().__enter__()
 
 
 # ----------------------------------------------------------------------------------------------- multi-grad hooks
@@ -248,20 +262,35 @@ class _AllowMutationOnSavedContext:
 _mutable: list[_AllowMutationOnSavedContext] = []
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+class allow_mutation_on_saved_tensors:
     """Inside the block, a saved tensor may be changed in place: backward uses a copy from before."""
-    if _mutable:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    context = _AllowMutationOnSavedContext()
-    _mutable.append(context)
-    BEFORE_WRITE.append(context.about_to_write)
-    context.active = True
-    try:
-        with saved_tensors_hooks(context.pack, context.unpack):
-            yield context
-    finally:
-        context.active = False
-        context.clear()
-        BEFORE_WRITE.remove(context.about_to_write)
+
+    def __enter__(self) -> _AllowMutationOnSavedContext:
+        if _mutable:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        context = _AllowMutationOnSavedContext()
+        self._hooks = saved_tensors_hooks(context.pack, context.unpack)
+        try:
+            _mutable.append(context)
+            BEFORE_WRITE.append(context.about_to_write)
+            context.active = True
+            self._hooks.__enter__()
+        except BaseException:
+            self._forget()
+            raise
+        return context
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._hooks.__exit__(*exc)
+            self._forget()
+        except BaseException:  # Ctrl-C, just then
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        for context in _mutable:
+            context.active = False
+            context.clear()
+            BEFORE_WRITE[:] = [tell for tell in BEFORE_WRITE if tell != context.about_to_write]
         _mutable.clear()

@@ -12,11 +12,12 @@ record.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "THREAD", "here", "put", "swapped", "without_grad"]
+__all__ = [
+    "Ambient", "DEFAULT", "LISTENING", "NO_GRAD", "QUIET", "THREAD", "here", "leave", "put", "swapped", "under",
+    "without_grad",
+]  # fmt: skip
 
 
 class Ambient:
@@ -150,15 +151,34 @@ def without_grad() -> Ambient:
     return put(NO_GRAD if _usual(before) else before.but(grad=False))
 
 
-@contextmanager
-def swapped(**changes: Any) -> Iterator[None]:
-    """Run a block under a changed record."""
-    before = put(here().but(**changes))
-    try:
-        yield
-    finally:
+def leave(inside: Ambient, stack: str) -> None:
+    """Take the innermost entry off one of the stacks of `inside`: "dispatch", "hooks", "modes"."""
+    put(inside.but(**{stack: getattr(inside, stack)[:-1]}))
+
+
+class under:
+    """Run a block under an ambient record.
+
+    No generator: where Ctrl-C strikes as one is entered, its end comes when it is collected, after the blocks around it
+    have put back what was there before them.
+    """
+
+    __slots__ = ("_before", "_record")
+
+    def __init__(self, record: Ambient) -> None:
+        self._record = record
+
+    def __enter__(self) -> Any:
+        self._before = put(self._record)
+
+    def __exit__(self, *exc: object) -> None:
         try:
-            put(before)
+            put(self._before)
         except BaseException:  # Ctrl-C, just then
-            put(before)
+            put(self._before)
             raise
+
+
+def swapped(**changes: Any) -> under:
+    """Run a block under a changed record."""
+    return under(here().but(**changes))

@@ -15,7 +15,7 @@ from threading import Lock
 from types import MethodType
 from typing import Any
 
-from chainrule.core.ambient import here
+from chainrule.core.ambient import LISTENING, here
 from chainrule.core.function_protocol import first_asked, override, takes_part
 from chainrule.core.sites import INSIDE
 from chainrule.core.tensor import Tensor
@@ -83,15 +83,16 @@ _watchers = 0
 
 
 def watch(more: int) -> None:
-    """So many more modes are on, in any thread. Nothing on Tensor tells when none is."""
+    """So many more modes are on, in any thread. Nothing on Tensor tells when none is: then nobody listens either, which
+    puts a count right that Ctrl-C left too high."""
     global _watchers
     with _lock:
-        before, _watchers = _watchers, _watchers + more
+        _watchers = max((_watchers if LISTENING else 0) + more, 0)
         for name, look in _WATCHING.items():
-            if _watchers and not before:
-                setattr(Tensor, name, look)
-            elif before and not _watchers:
+            if not _watchers and name in vars(Tensor):
                 delattr(Tensor, name)
+            elif _watchers and name not in vars(Tensor):
+                setattr(Tensor, name, look)
 
 
 _plainly = object.__getattribute__

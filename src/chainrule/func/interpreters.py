@@ -11,33 +11,22 @@ so that `no_grad` inside the transformed function concerns this level alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 from chainrule.autograd import api
 from chainrule.autograd.door import Inplace, apply
 from chainrule.autograd.eager import attach, eager_inplace
 from chainrule.autograd.function import applied, set_function_transform
 from chainrule.config import settings
-from chainrule.core.ambient import Ambient, here, put
+from chainrule.core.ambient import Ambient, here, put, under
 from chainrule.core.family import call
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
 from chainrule.func.leveled import Batched, Wrapped, blank, settled
 from chainrule.func.quick import PLANS, quick
 
-__all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux", "under"]
-
-
-@contextmanager
-def under(record: Ambient) -> Iterator[None]:
-    """Run a block under an ambient record."""
-    before = put(record)
-    try:
-        yield
-    finally:
-        put(before)
+__all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux"]
 
 
 _NO_HOOKS = (
@@ -46,21 +35,35 @@ _NO_HOOKS = (
 )
 
 
+class _Life(under):
+    """The block that runs a transformed function; when it ends, so does the life of its level's tensors."""
+
+    __slots__ = ("_level",)
+
+    def __init__(self, level: _Entered) -> None:
+        self._level = level
+        under.__init__(self, level._inside)
+
+    def __enter__(self) -> Any:
+        self._before = put(self._record)
+        return self._level
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._level.alive = False
+        finally:
+            under.__exit__(self, *exc)
+
+
 class _Entered:
     """What is alive while the function it transforms runs."""
 
     _inside: Ambient
     alive: bool
 
-    @contextmanager
-    def entered(self) -> Iterator[Self]:
-        """The block that runs the transformed function; when it ends, so does the life of this level's tensors."""
-        before = put(self._inside)
-        try:
-            yield self
-        finally:
-            put(before)
-            self.alive = False
+    def entered(self) -> _Life:
+        """The block that runs the transformed function."""
+        return _Life(self)
 
 
 class Level(_Entered):
@@ -352,7 +355,7 @@ class Equation:
         self.op, self.inputs, self.params, self.outs = op, inputs, params, outs
 
 
-class Trace:
+class Trace(_Entered):
     """Writes down every op that passes; the answers come from below. `replay` runs the record on other inputs.
 
     What the record did not make and changes in place is copied before it does: every replay begins with such a copy.
@@ -367,12 +370,11 @@ class Trace:
         self._below = here().stack
         self.alive = True
 
-    @contextmanager
-    def entered(self) -> Iterator[Trace]:
+    def entered(self) -> _Life:
         """The block that is recorded."""
         record = here()
-        with under(record.but(stack=(*record.stack, self))):
-            yield self
+        self._inside = record.but(stack=(*record.stack, self))
+        return _Life(self)
 
     def process(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Answer one op call and write it down."""

@@ -6,6 +6,7 @@ A function in the table computes with autocast off: what it is made of was decid
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Any
 
@@ -18,7 +19,7 @@ from chainrule.core.notices import warn
 from chainrule.core.public import spell
 from chainrule.core.tensor import LEAF, Tensor
 
-__all__ = ["NESTING", "cast_all"]
+__all__ = ["SWITCHES", "cast_all"]
 
 _FAST = frozenset(
     """
@@ -39,10 +40,18 @@ _EXACT = frozenset(
 )
 _WIDEST = frozenset("cat concat concatenate index_copy stack".split())
 
-_dtypes: dict[str, DType] = {"cpu": bfloat16}
-_others: dict[str, bool] = {}  # devices that are not here, and whether autocast was turned on for them
-NESTING = [0]  # how many autocasts are open
-_caching = [True]
+
+class _Switches(threading.local):
+    """What a thread chose; whether autocast is on for the CPU is in its ambient record."""
+
+    def __init__(self) -> None:
+        self.dtypes: dict[str, DType] = {"cpu": bfloat16}
+        self.others: dict[str, bool] = {}  # devices that are not here, and whether autocast was turned on for them
+        self.nesting = 0  # how many autocasts are open
+        self.caching = True
+
+
+SWITCHES = _Switches()
 _cache: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}  # 16-bit copies of parameters, until the outermost ends
 
 
@@ -57,7 +66,7 @@ def cast_all(value: Any, dtype: DType, fast: bool = False) -> Any:
 
 
 def _cast(t: Tensor, dtype: DType, fast: bool) -> Any:
-    if not (fast and _caching[0] and t.dtype is float32 and t.edge is LEAF and t.viewed is None):
+    if not (fast and SWITCHES.caching and t.dtype is float32 and t.edge is LEAF and t.viewed is None):
         return t.to(dtype)
     held = _cache.get(id(t))
     if held is None or held[0]() is not t:
@@ -111,7 +120,7 @@ def _device(device_type: Any, name: str) -> str:
 def is_autocast_enabled(device_type: Any = "cuda") -> bool:
     """Is autocast on for a device?"""
     found = _device(device_type, "is_autocast_enabled")
-    return here().autocast is not None if found == "cpu" else _others.get(found, False)
+    return here().autocast is not None if found == "cpu" else SWITCHES.others.get(found, False)
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
@@ -123,9 +132,9 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
         raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {kind}")
     found = _device(device_type, "set_autocast_enabled")
     if found == "cpu":
-        put(here().but(autocast=_dtypes["cpu"] if enabled else None))
+        put(here().but(autocast=SWITCHES.dtypes["cpu"] if enabled else None))
     else:
-        _others[found] = enabled
+        SWITCHES.others[found] = enabled
 
 
 def get_autocast_dtype(device_type: str) -> DType:
@@ -133,25 +142,25 @@ def get_autocast_dtype(device_type: str) -> DType:
     found: str = Device(device_type).type
     if found not in _KNOWN:
         raise RuntimeError("unsupported scalarType")
-    return _dtypes.get(found, bfloat16 if found in ("hpu", "xla") else float16)
+    return SWITCHES.dtypes.get(found, bfloat16 if found in ("hpu", "xla") else float16)
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """Let autocast compute in another dtype on a device."""
     found = _device(device_type, "set_autocast_dtype")
-    _dtypes[found] = dtype
+    SWITCHES.dtypes[found] = dtype
     if found == "cpu" and here().autocast is not None:
         put(here().but(autocast=dtype))
 
 
 def is_autocast_cache_enabled() -> bool:
     """Are 16-bit copies of parameters kept while autocast is open?"""
-    return _caching[0]
+    return SWITCHES.caching
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Keep 16-bit copies of parameters while autocast is open, or make new ones each time."""
-    _caching[0] = enabled
+    SWITCHES.caching = enabled
 
 
 def clear_autocast_cache() -> None:
@@ -161,14 +170,14 @@ def clear_autocast_cache() -> None:
 
 def autocast_increment_nesting() -> int:
     """One more autocast is open; how many are."""
-    NESTING[0] += 1
-    return NESTING[0]
+    SWITCHES.nesting += 1
+    return SWITCHES.nesting
 
 
 def autocast_decrement_nesting() -> int:
     """One autocast fewer is open; how many are."""
-    NESTING[0] -= 1
-    return NESTING[0]
+    SWITCHES.nesting -= 1
+    return SWITCHES.nesting
 
 
 for _switch in (

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.grad_mode import enable_grad, set_grad_enabled
+from chainrule.autograd.grad_mode import enable_grad
 from chainrule.autograd.handles import RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
-from chainrule.core.ambient import here
+from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import float32
 from chainrule.core.tensor import PLAIN, Tensor, fresh
 from chainrule.ops import names
@@ -361,7 +361,7 @@ class Formula(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with set_grad_enabled(bool(self.defaults.get("differentiable", False)) and here().grad):
+        with swapped(grad=bool(self.defaults.get("differentiable", False)) and here().grad):
             for group in self.param_groups:
                 for p in group["params"]:
                     self._change_one(p, group)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from chainrule.core.ambient import here, put, swapped
+from chainrule.core.ambient import THREAD, here, leave, put, swapped
 from chainrule.core.tensor import Tensor
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass"]
@@ -28,8 +28,12 @@ class TorchDispatchMode:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        state = here()
-        put(state.but(dispatch=state.dispatch[:-1]))
+        inside = THREAD.record
+        try:
+            leave(inside, "dispatch")
+        except BaseException:  # Ctrl-C, just then
+            leave(inside, "dispatch")
+            raise
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
