@@ -87,6 +87,63 @@ def test_graphs_die_without_the_collector() -> None:
         gc.enable()
 
 
+class _Doubled(ch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        assert ctx.needs_input_grad == (True,)
+        return g * 2 * ctx.saved_tensors[0] / ctx.saved_tensors[0]
+
+
+def _watched_together(x: Any) -> Any:
+    y = x * 2
+    seen: list[Any] = []
+    ch.autograd.graph.register_multi_grad_hook((x, y), seen.append)
+    (y * x).sum().backward(retain_graph=True)
+    (x * 1).sum().backward()  # only one of them is reached; then both again, at a new node of the leaf
+    (y + x).sum().backward()
+    assert [[g is None for g in gs] for gs in seen] == [[False, False], [False, True], [False, False]]
+    return y
+
+
+LEAVING_NOTHING: dict[str, Any] = {
+    "grad": lambda x: ch.func.grad(lambda a: (a.sin() * a).sum())(x),
+    "jvp": lambda x: ch.func.jvp(ch.sin, (x,), (x,)),
+    "vjp": lambda x: ch.func.vjp(ch.sin, x),
+    "vmap": lambda x: ch.vmap(ch.func.grad(ch.sin))(x),
+    "hessian": lambda x: ch.func.hessian(lambda a: (a**3).sum())(x),
+    "linearize": lambda x: ch.func.linearize(ch.sin, x),
+    "function": lambda x: ch.vmap(_Doubled.apply)(x).sum().backward(),
+    "together": _watched_together,
+}
+
+
+@pytest.mark.parametrize("run", LEAVING_NOTHING.values(), ids=LEAVING_NOTHING)
+def test_nothing_is_left_for_the_collector(run: Any) -> None:
+    run(leaf(1.0, 2.0))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            x = leaf(1.0, 2.0)
+            run(x)
+            held = weakref.ref(x)
+            del x
+            assert held() is None
+        assert gc.collect() < 10
+    finally:
+        gc.enable()
+
+
 def test_the_mode_outlives_an_interrupt() -> None:
     x = leaf(1.0)
     y = x * 2

@@ -79,7 +79,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
     if _opened.levels:
-        put(_opened.levels.pop().before)
+        closed = _opened.levels.pop()
+        put(closed.before)
+        del closed._inside  # it leads back to the level
         return
     forward.drop_tangents()
     put(here().but(dual=-1))

@@ -6,12 +6,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from chainrule.autograd.api import gradient_edge
 from chainrule.autograd.grad_mode import Mode
 from chainrule.autograd.handles import RemovableHandle
-from chainrule.autograd.node import Node
+from chainrule.autograd.node import AccumulateGrad, Node, edge_of, node_of
 from chainrule.autograd.tasks import current, will_execute
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of
 from chainrule.core.ambient import THREAD, here, leave, put, swapped
@@ -164,7 +164,9 @@ class _Together:
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., None]) -> None:
         self.fn, self.lock = fn, threading.Lock()
         assert all(t.requires_grad for t in tensors), "Expected gradient function to be set"
-        self.nodes = [get_gradient_edge(t).node for t in tensors]
+        nodes = [get_gradient_edge(t).node for t in tensors]
+        # whose hooks lead here; the node of a leaf is another one once the last graph with it is gone
+        self.places = [ref(n.variable if isinstance(n, AccumulateGrad) else n) for n in nodes]
 
     def at(self, index: int) -> Callable[[Tensor], None]:
         """The hook of the tensor in this place."""
@@ -175,11 +177,18 @@ class _Together:
         task = current()
         assert task is not None, "expected this hook to be called inside a backward call"
         with self.lock:
-            state = task.note(self, lambda: [sum(map(will_execute, self.nodes)), [None] * len(self.nodes)])
+            state = task.note(self, lambda: [sum(map(_is_visited, self.places)), [None] * len(self.places)])
             state[0] -= 1
             state[1][index] = g
         if state[0] == 0:
             self.fn(state[1])
+
+
+def _is_visited(place: ref[Any]) -> bool:
+    """Will the current pass come to this node, or to the node of this leaf?"""
+    found = place()
+    node = node_of(edge_of(found)) if isinstance(found, Tensor) else found
+    return node is not None and will_execute(node)
 
 
 class _First:

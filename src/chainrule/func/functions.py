@@ -105,6 +105,11 @@ class _Ctx:
         name = "_batched_forward" if below.saved_for_forward is not None else "_batched_backward"
         return tuple([level.wrap(t) if b else t for t, b in zip(below.saved_tensors, below.__dict__[name])])
 
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Which of the user's inputs want a gradient."""
+        return tuple(self._below.needs_input_grad[1:])  # the first is `_Over`'s own
+
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs were changed in place."""
         self._below.mark_dirty(*(self._level.lower(t) for t in tensors))
@@ -199,29 +204,39 @@ def _listed(found: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
+class _Over(Function):
+    """A Function over whole batches, whose forward, backward and jvp run the user's inside a vmap."""
+
+    @staticmethod
+    def forward(examples: _Examples, *given: Any) -> Any:
+        return examples.forward(given)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx._examples, *given = inputs
+        ctx._examples.setup_context(ctx, given, output)
+
+    @staticmethod
+    def backward(ctx: Any, *gs: Any) -> Any:
+        return (None, *ctx._examples.backward(ctx, gs))
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *ts: Any) -> Any:
+        return ctx._examples.jvp(ctx, ts)
+
+
+def _over(cls: Any) -> Any:
+    """The Function over whole batches of a user's: one, whose nodes bear its name."""
+    found = cls.__dict__.get("_over_batches")
+    if found is None:
+        found = cls._over_batches = type(f"Vmapped{cls.__name__}", (_Over,), {})
+    return found
+
+
 def _over_batch(level: Any, cls: Any, spec: Any, values: list[Any], batched: list[bool]) -> Any:
-    """The Function as one over whole batches, whose forward, backward and jvp run the user's inside a vmap."""
+    """One call of a Function over whole batches."""
     examples = _Examples(level, cls, spec, values, batched)
-
-    class Over(Function):
-        @staticmethod
-        def forward(*given: Any) -> Any:
-            return examples.forward(given)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            examples.setup_context(ctx, inputs, output)
-
-        @staticmethod
-        def backward(ctx: Any, *gs: Any) -> Any:
-            return examples.backward(ctx, gs)
-
-        @staticmethod
-        def jvp(ctx: Any, *ts: Any) -> Any:
-            return examples.jvp(ctx, ts)
-
-    Over.__name__ = Over._backward_cls.__name__ = f"Vmapped{cls.__name__}"
-    outs = level.below_call(lambda: Over.apply(*values))
+    outs = level.below_call(lambda: _over(cls).apply(examples, *values))
     wrapped = [level.wrap(t) if b else t for t, b in zip(outs, examples.out_batched)]
     return tree_unflatten(wrapped, examples.out_spec)
 

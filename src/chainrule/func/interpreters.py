@@ -10,7 +10,6 @@ so that `no_grad` inside the transformed function concerns this level alone.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from chainrule.autograd.function import applied, set_function_transform
 from chainrule.config import settings
 from chainrule.core.ambient import Ambient, here, put, under
 from chainrule.core.family import call
+from chainrule.core.notices import warn
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
 from chainrule.func.leveled import Batched, Wrapped, blank, settled
@@ -51,6 +51,7 @@ class _Life(under):
     def __exit__(self, *exc: object) -> None:
         try:
             self._level.alive = False
+            self._level.__dict__.pop("_inside", None)  # it leads back to the level
         finally:
             under.__exit__(self, *exc)
 
@@ -275,10 +276,9 @@ class Vmap(_Entered):
         if not settings.vmap_loops:
             raise RuntimeError(f"aten::{op.name} hit the vmap fallback which is currently disabled")
         if settings.vmap_loop_warns:
-            warnings.warn(
+            warn(
                 "There is a performance drop because we have not yet implemented the batching rule for "
                 f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its implementation.",
-                stacklevel=7,
             )
         if self.size == 0:
             raise RuntimeError(

@@ -42,8 +42,9 @@ def _is_held(t: Tensor) -> bool:
     """Does a view, or a node other than the leaf's own, refer to this tensor?"""
     holders = gc.get_referrers(t)
     lists = [h for h in holders if isinstance(h, tuple)]
-    holders += [h for each in lists for h in gc.get_referrers(each)]
-    return any([isinstance(h, (View, SavedTensor, Node)) and not isinstance(h, AccumulateGrad) for h in holders])
+    behind = [h for each in lists for h in gc.get_referrers(each)]
+    holders = [h for h in (*holders, *behind) if isinstance(h, (View, SavedTensor, Node))]
+    return any([not isinstance(h, AccumulateGrad) for h in holders])
 
 
 def _record(t: Tensor) -> dict[str, Any]:
