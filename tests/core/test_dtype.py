@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import chainrule
 from chainrule.core import dtype as T
 
 ORDINARY = [each for each in T.ALL if each not in (T.uint16, T.uint32, T.uint64)]
@@ -27,6 +30,13 @@ def test_a_type_is_one_object(each):
     assert pickle.loads(pickle.dumps(each)) is copy.copy(each) is copy.deepcopy(each) is each
     assert repr(each) == str(each) == f"torch.{each.name}"
     assert each and {each: 1}[each] == 1
+
+
+def test_short_types_reach_another_process():
+    script = "import pickle, sys; t = pickle.load(sys.stdin.buffer); print(t.dtype, t.tolist())"
+    kept = pickle.dumps(chainrule.ones(2, dtype=T.bfloat16))
+    found = subprocess.run([sys.executable, "-c", script], input=kept, capture_output=True, check=True)
+    assert found.stdout.split() == [b"torch.bfloat16", b"[1.0,", b"1.0]"]
 
 
 def test_types_cannot_be_made_or_changed():

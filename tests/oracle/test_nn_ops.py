@@ -407,6 +407,7 @@ for mode in ("bilinear", "nearest", "bicubic"):
                 [X(2, 3, 5, 4), X(2, 3, 4, 2)],
                 lambda F, T, x, g, m=mode, p=pad, c=corners: F.grid_sample(x, g, m, p, c),
             )
+simple("grid-none", [X(0, 3, 5, 4), X(0, 3, 4, 2)], lambda F, T, x, g: F.grid_sample(x, g, align_corners=False))
 simple("grid3", [X(2, 3, 4, 3, 4), X(2, 2, 3, 2, 3)], lambda F, T, x, g: F.grid_sample(x, g, align_corners=False))
 simple("affine_grid", [X(2, 2, 3)], lambda F, T, t: F.affine_grid(t, (2, 3, 4, 5), align_corners=False))
 simple("affine_grid3", [X(2, 3, 4)], lambda F, T, t: F.affine_grid(t, (2, 3, 3, 4, 5), align_corners=True))

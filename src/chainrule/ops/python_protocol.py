@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -16,7 +15,9 @@ from chainrule.backends.pending import Pending, resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import bool_, widened
+from chainrule.core.dtype import dtype as DType
 from chainrule.core.function_protocol import retyped
+from chainrule.core.notices import warn
 from chainrule.core.public import method, quiet_method, spell
 from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import LEAF, WRAPPERS, Tensor
@@ -129,11 +130,10 @@ def _scalar(t: Tensor, wanted: str = "") -> Any:
     if t.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if wanted == "double" and t.edge is not None:
-        warnings.warn(
+        warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
             UserWarning,
-            stacklevel=3,
         )
     value = t.item()
     if wanted and value.__class__ is complex and value.imag:
@@ -283,16 +283,16 @@ def _copied(raw: Any, memo: dict[int, Any]) -> Any:
     return np.ndarray(raw.shape, raw.dtype, whole, memory.address(raw) - memory.address(held), raw.strides)
 
 
-def plainly_typed(array: Any, dtype_name: str = "") -> Any:
-    """An array that was pickled, whose dtype is an object of its own, with NumPy's own dtype, or one of that name."""
-    want = np.dtype(dtype_name or array.dtype.type)
+def _plainly_typed(array: Any, dtype: DType | None) -> Any:
+    """An array that was pickled, whose dtype is an object of its own, with NumPy's own dtype, or another's."""
+    want = np.dtype(array.dtype.type) if dtype is None else dtype.numpy
     return array if array.dtype is want else array.view(want)
 
 
-def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
-    """A tensor from what `pickle` kept of it."""
+def rebuild(cls: type, array: Any, dtype: DType | None, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
+    """A tensor from what `pickle` kept of it; `dtype`: where the array has only its bits."""
     if isinstance(array, np.ndarray):
-        array = plainly_typed(array, dtype_name)
+        array = _plainly_typed(array, dtype)
     t = retyped(made(array), cls)
     t.edge = LEAF if requires_grad else None
     if state:
@@ -304,11 +304,11 @@ def rebuild(cls: type, array: Any, dtype_name: str, requires_grad: bool, state: 
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     state = self.__dict__ or None
     if is_sparse(self.raw):
-        return rebuild, (type(self), self.raw, "", self.requires_grad, state)
+        return rebuild, (type(self), self.raw, None, self.requires_grad, state)
     raw = concrete(self, "tolist")
     odd = raw.dtype.isbuiltin != 1  # bfloat16 and its kind: their bits travel as integers
     array = np.ascontiguousarray(raw).view(f"u{raw.itemsize}").reshape(raw.shape) if odd else raw
-    return rebuild, (type(self), array, raw.dtype.name if odd else "", self.requires_grad, state)
+    return rebuild, (type(self), array, self.dtype if odd else None, self.requires_grad, state)
 
 
 # ----------------------------------------------------------------------------------------------- element by element

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import product
 from typing import Any
 
 from chainrule.core.dtype import int64
+from chainrule.core.notices import warn
 from chainrule.core.public import composite
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
@@ -42,10 +42,9 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
 
 
 def _warn_corners(name: str) -> None:
-    warnings.warn(
+    warn(
         f"Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
         f"align_corners=True if the old behavior is desired. See the documentation of {name} for details.",
-        stacklevel=4,
     )
 
 
@@ -184,7 +183,7 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align_corners:
             place = place * n + at.clamp(0, n - 1).to(int64)
             seen = ok if seen is None else seen & ok
             weight = w if weight is None else weight * w
-        index = place.view(batch, 1, -1).expand(-1, channels, -1)  # type: ignore[attr-defined]
+        index = place.flatten(1).unsqueeze(1).expand(-1, channels, -1)  # type: ignore[attr-defined]
         values = flat.gather(2, index).view(batch, channels, *out)
         mask = seen.unsqueeze(1)  # type: ignore[union-attr]
         values = names.where(mask, values if weight is None else values * weight.unsqueeze(1), names.zeros_like(values))
