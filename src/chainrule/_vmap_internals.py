@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from chainrule.core.notices import warn
 from chainrule.func.vmap import mapped_over
 
 __all__ = ["vmap"]
@@ -32,7 +32,5 @@ def _vmap(
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     """Map a function over an axis of its inputs; `torch.vmap` does more."""
-    warnings.warn(
-        "Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", category=FutureWarning, stacklevel=2
-    )
+    warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", category=FutureWarning)
     return _vmap(func, in_dims, out_dims)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from chainrule._functorch import make_functional as _functional
+from chainrule.core.notices import warn
 from chainrule.func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 __all__ = [
@@ -19,13 +19,12 @@ __all__ = [
 def _deprecated(fn: Callable[..., Any], instead: str) -> Callable[..., Any]:
     @functools.wraps(fn)
     def warned(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
+        warn(
             "We've integrated functorch into PyTorch. As the final step of the integration, "
             f"`functorch.{fn.__name__}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of "
             f"PyTorch >= 2.3. Please use `{instead}` instead; see the PyTorch 2.0 release notes and/or the "
             "`torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
             FutureWarning,
-            stacklevel=2,
         )
         return fn(*args, **kwargs)
 

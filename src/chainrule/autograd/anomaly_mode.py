@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-import warnings
 from typing import Any
 
 from chainrule.autograd.hooks import check_nan
 from chainrule.autograd.node import Node
 from chainrule.core.ambient import here, put
+from chainrule.core.notices import warn
 
 __all__ = [
     "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "remember", "set_detect_anomaly", "watched",
@@ -77,7 +77,7 @@ def _report(node: Node) -> None:
 def _warn(text: str) -> None:
     """Warn; where warnings are errors, write: the error that is being reported must not be lost."""
     try:
-        warnings.warn(text, stacklevel=4)
+        warn(text)
     except UserWarning:
         print(f"Warning: {text}", file=sys.stderr)
 
@@ -87,10 +87,9 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:

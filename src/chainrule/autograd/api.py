@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -18,7 +17,7 @@ from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import LISTENING, here, swapped
 from chainrule.core.family import call
 from chainrule.core.function_protocol import override
-from chainrule.core.notices import warn_once
+from chainrule.core.notices import warn, warn_once
 from chainrule.core.shape import Size
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import FOREIGN, LEAF, PLAIN, WRAPPERS, Port, Tensor, fresh
@@ -75,7 +74,7 @@ def _overridable(values: list[Any]) -> bool:
 
 
 def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
-    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
+    warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
     if grad_tensors is None:
         return grad_variables
     raise RuntimeError(
@@ -293,11 +292,10 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if not only_inputs:
-        warnings.warn(
+        warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
             "gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
         )
     unused = materialize_grads if allow_unused is None else allow_unused
     roots, targets = _sequence(outputs), _chosen(inputs, "grad")

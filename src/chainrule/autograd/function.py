@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,6 +43,7 @@ from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import Ambient, here, put, without_grad
 from chainrule.core.dtype import FLOAT
 from chainrule.core.family import call, cast, sum_to
+from chainrule.core.notices import warn
 from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, PLAIN, Cut, Port, Tensor, fresh
@@ -95,11 +95,10 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Shared memory is seen without being told."""
-        warnings.warn(
+        warn(
             "function 'mark_shared_storage' is deprecated. Tensors with shared storages are automatically "
             "tracked. Note that calls to `set_()` are not tracked",
             FutureWarning,
-            stacklevel=2,
         )
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -146,7 +145,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     @property
@@ -339,12 +338,11 @@ class Function(metaclass=FunctionMeta):
     clear_saved_tensors_on_access = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so "
             "you should invoke them on the class itself. Instantiating an autograd function will raise an "
             "error in a future version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -587,10 +585,9 @@ def _marked(dirty: tuple[Any, ...], given: tuple[Any, ...], inputs: set[int]) ->
                 "cannot be marked as dirty; return it, or clone it."
             )
         if id(t) not in inputs:
-            warnings.warn(
+            warn(
                 "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there "
                 "is no need to pass it to mark_dirty().",
-                stacklevel=5,
             )
         touch(t, "mark_dirty")
     return {id(t) for t in dirty}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
@@ -13,6 +12,7 @@ from chainrule.autograd.versions import store_of, version_of
 from chainrule.autograd.views import REPLAY
 from chainrule.core.ambient import Ambient, here, put
 from chainrule.core.blame import kind_of
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 
 __all__ = [
@@ -57,12 +57,11 @@ class Mode:
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
-            warnings.warn(
+            warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only "
                 "decorate functions or methods. To preserve the current behavior of class decoration, you "
                 "can directly decorate the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
         if inspect.isgeneratorfunction(fn):
             return cast(F, _decorated_generator(self, fn))

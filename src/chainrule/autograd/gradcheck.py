@@ -10,7 +10,6 @@ columns of the comparison.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -23,6 +22,7 @@ from chainrule.autograd.cells import Cells, check_sparse_gradient, flat, whole
 from chainrule.autograd.node import Node, tick
 from chainrule.core.dtype import complex128, float64
 from chainrule.core.family import call
+from chainrule.core.notices import warn
 from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor, fresh
 
@@ -403,11 +403,10 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         if not _wants(x):
             continue
         if x.dtype not in (float64, complex128):
-            warnings.warn(
+            warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
                 "check will likely fail if all the inputs are not of double precision floating point or "
                 "complex. ",
-                stacklevel=4,
             )
         content = x._values() if x.is_sparse else x
         if any(step == 0 and n > 1 for step, n in zip(content.stride(), content.shape)):
@@ -528,10 +527,10 @@ def _undefined_ok(check: _Check, outs: list[Any]) -> None:
     try:
         found = api.grad(outs, check.leaves, [call("zeros_like", o.detach()) for o in outs], allow_unused=True)
     except RuntimeError as error:
-        warnings.warn(_UNDEFINED_WARNING, stacklevel=5)
+        warn(_UNDEFINED_WARNING)
         raise GradcheckError("Expected backward function to handle undefined output grads.") from error
     if any(g is not None and (flat(g) != 0).any() for g in found):
-        warnings.warn(_UNDEFINED_WARNING, stacklevel=5)
+        warn(_UNDEFINED_WARNING)
         raise GradcheckError(
             "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
         )
@@ -689,11 +688,10 @@ _ONLY_ONE = "no longer supports values of grad_out != 1.0."
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
+    warn(
         f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and "
         "it will be removed in a future version of PyTorch.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

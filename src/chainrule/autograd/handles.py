@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
+
+from chainrule.core.notices import warn
 
 __all__ = ["Hook", "HookTable", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -69,8 +70,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
     extra = tensor.extra
     for hook in (extra.hooks or {}).values() if extra is not None else ():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized. If this is expected, you can "
                 "decorate the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
             )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from chainrule.autograd.grad_mode import no_grad
+from chainrule.core.notices import warn
 from chainrule.ops import names
 
 __all__ = [
@@ -68,10 +68,9 @@ def trunc_normal_(
 ) -> Any:
     """Normal, cut off at a and b (which are values, not numbers of standard deviations)."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
-            stacklevel=2,
         )
 
     inside = _normal_below((b - mean) / std) - _normal_below((a - mean) / std)
@@ -187,7 +186,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
 def _nothing_to_fill(tensor: Any) -> bool:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 
@@ -254,7 +253,7 @@ def _deprecated(fn: Callable[..., Any]) -> Callable[..., Any]:
     old = new[:-1]
 
     def deprecated(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return fn(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -7,7 +7,6 @@ What PyTorch treats as one node is one op with its own rule; what it composes is
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.core.dtype import BOOL, COMPLEX, FLOAT, INT, OF_NUMPY, bool_, finfo, float64, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, elementwise, general, scan
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import alias, composite, spell
 from chainrule.core.samples import apart, nonzero, real, samples
@@ -486,10 +486,9 @@ alias(log_softmax, "log_softmax", spelled="s")
 
 def _guessed(name: str, rank: int) -> int:
     """The axis that old programs meant when they gave none."""
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         UserWarning,
-        stacklevel=5,
     )
     return 0 if rank in (0, 1, 3) else 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.core.blame import kind_of
 from chainrule.core.dtype import NARROW, c_name, widened
 from chainrule.core.family import call, common_dtype, contraction, front, sum_to
+from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
 from chainrule.core.public import spell
 from chainrule.core.samples import real, samples
@@ -262,10 +262,9 @@ baddbmm.vjp(
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
+    warn(
         f"This overload of {name} is deprecated: give beta and alpha by name, after the tensors.",
         UserWarning,
-        stacklevel=5,
     )
 
 

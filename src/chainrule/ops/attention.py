@@ -6,7 +6,6 @@ Where PyTorch's CPU path takes one fused kernel, there is one op here; elsewhere
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import bool_
 from chainrule.core.family import call, fused, scan, spread
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -273,9 +273,7 @@ def _float_mask(mask: Any, name: str, dtype: Any, other: Any = None) -> Any:
     if mask.dtype is not bool_ and not mask.dtype.is_floating_point:
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both instead.", stacklevel=5
-        )
+        warn(f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both instead.")
     if mask.dtype is bool_:
         return names.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
     return mask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +13,7 @@ from chainrule.core.dtype import COMPLEX, OF_NUMPY, bool_, c_name, finfo, uint8,
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, common_dtype, elementwise, front, shape_of
 from chainrule.core.literal import cast_number
-from chainrule.core.notices import warn_of_expanded
+from chainrule.core.notices import warn, warn_of_expanded
 from chainrule.core.op import Array, Number
 from chainrule.core.public import PUBLIC, alias, composite, quiet_method
 from chainrule.core.samples import Drawn, apart, real, samples
@@ -112,11 +111,10 @@ alias(ge, "greater_equal")
 def _check_where(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     found = inputs[0].dtype
     if found is uint8:
-        warnings.warn(
+        warn(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
             UserWarning,
-            stacklevel=6,
         )
     elif found is not bool_:
         raise RuntimeError(

@@ -6,7 +6,6 @@ transposed convolution of g, and that of w is `convolution_weight(g, x)`, whose 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from chainrule.backends import cpu
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, general, shape_of, spread
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -270,11 +270,10 @@ def _worded_padding(input: Any, weight: Any, word: str, stride: Ints, dilation: 
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = tuple(d * (k - 1) for d, k in zip(dilation, weight.shape[2:]))
     if any(t % 2 for t in total):
-        warnings.warn(
+        warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of "
             "the input "
             "be created",
-            stacklevel=5,
         )
         behind = [side for t in reversed(total) for side in (0, t % 2)]
         input = call("constant_pad_nd", input, tuple(behind), 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 from chainrule.backends.cpu import memory
@@ -15,6 +14,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import cast, elementwise
 from chainrule.core.layout import memory_format as MemoryFormat
 from chainrule.core.layout import preserve_format
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -31,7 +31,7 @@ __all__: list[str] = []
 def _cast(input: Any, dtype: DType) -> Any:
     if input.dtype.kind in "cW" and not dtype.is_complex and dtype is not dtypes.bool_:
         if dtype.category >= dtypes.FLOAT:
-            warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=8)
+            warn("Casting complex values to real discards the imaginary part", UserWarning)
         input = dtypes.widened(input).real
     found = dtypes.cast_array(input, dtype)
     return found if 0 not in input.strides else memory.ordered_as(found, input)

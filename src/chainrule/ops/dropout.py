@@ -7,10 +7,10 @@ inputs that went through SELU.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from chainrule.core.ambient import LISTENING
+from chainrule.core.notices import warn
 from chainrule.core.public import composite
 from chainrule.core.tensor import PLAIN, Tensor
 from chainrule.ops.create import made
@@ -150,20 +150,18 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Whole channels of [N, C, H, W] left out with probability p."""
     _check_p(p)
     if input.ndim not in (3, 4):
-        warnings.warn(
+        warn(
             f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result in an error "
             "in a future release. To retain the behavior and silence this warning, please use dropout instead. Note "
             "that dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel "
             "dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
-            stacklevel=3,
         )
     if input.ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=3,
         )
     return _dropped(input, p, training, True, inplace)
 
@@ -173,12 +171,11 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Whole channels of [N, C, D, H, W] or [C, D, H, W] left out with probability p."""
     _check_p(p)
     if input.ndim not in (4, 5):
-        warnings.warn(
+        warn(
             f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result in an error "
             "in a future release. To retain the behavior and silence this warning, please use dropout instead. Note "
             "that dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel "
             "dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
-            stacklevel=3,
         )
     return _by_channels(input, p, training, inplace, 4)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from chainrule.backends import cpu
 from chainrule.core.dtype import int64
 from chainrule.core.family import call, indexing, shape_of, spread
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, integers, real, samples
@@ -161,10 +161,9 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima over bags of looked-up rows: the rows of a matrix, or a vector cut at `offsets`."""
     if weight.dtype is int64 and input.dtype.is_floating_point:
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=3,
         )
         weight, input = input, weight
     _check_bag(input, weight, offsets, per_sample_weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +20,7 @@ from chainrule.core.ambient import here
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import int64
 from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
+from chainrule.core.notices import warn
 from chainrule.core.public import attribute, method, quiet_method, spell
 from chainrule.core.tensor import CPU, LEAF, WRAPPERS, Tensor, fresh
 from chainrule.ops.arguments import as_int, one_of, read_ints
@@ -267,12 +267,12 @@ def _suggested(t: Any) -> Any:
 def resize_output(out: Tensor, shape: Shape, result: Tensor | None = None) -> None:
     """Make an `out=` tensor fit, in the memory format of the result; PyTorch warns if it had elements."""
     if out.shape.numel():
-        warnings.warn(
+        warn(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
             f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch "
             "release outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            UserWarning, stacklevel=4,
+            UserWarning,
         )  # fmt: skip
     out.raw = resized(out, tuple(shape), None if result is None else _suggested(result))
 

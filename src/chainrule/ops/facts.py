@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 from collections import OrderedDict
 from typing import Any
 from weakref import ref
@@ -19,6 +18,7 @@ from chainrule.core.ambient import LISTENING, here
 from chainrule.core.dtype import FLOAT, c_name
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.function_protocol import KEEPS_CLASS, override
+from chainrule.core.notices import warn
 from chainrule.core.public import attribute, getter, method, quiet_method
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor, View
@@ -123,13 +123,12 @@ def _grad(t: Tensor) -> Tensor | None:
         and t.edge is not LEAF
         and t.edge.__class__ is not Sink
     ):
-        warnings.warn(
+        warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
             "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
             "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
             UserWarning,
-            stacklevel=2,
         )
     return extra.grad if extra is not None else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY, cast_array, widened
 from chainrule.core.family import call, elementwise, front, general, shape_of, sum_to
 from chainrule.core.literal import cast_number
+from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
 from chainrule.core.public import quiet_method, spell
 from chainrule.core.samples import real, samples
@@ -68,7 +68,7 @@ def write_array(target: Any, source: Any, overlaps: bool = False) -> None:
     if not overlaps:
         check_target(target)
     if source.dtype.kind in "cW" and target.dtype.kind not in "cWb":  # W: complex32
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+        warn("Casting complex values to real discards the imaginary part", UserWarning)
         source = widened(source).real
     if source.dtype.kind in "fV" and target.dtype.kind in "iu" and target.dtype != np.uint64:
         source = source.astype(np.int64)

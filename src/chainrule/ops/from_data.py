@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, check_array
-from chainrule.core.notices import warn_once
+from chainrule.core.notices import warn, warn_once
 from chainrule.core.public import spell
 from chainrule.core.tensor import CPU, LEAF, Tensor
 from chainrule.ops.create import (
@@ -93,11 +92,9 @@ def _tensor_with(data: Any, dtype: Any, device: Any, requires_grad: bool, pin_me
 
 
 def _copy_constructed(data: Tensor, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
-    warnings.warn(
+    warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-        UserWarning,
-        stacklevel=3 if dtype is None and device is None else 4,
     )
     copy: Tensor = data.detach().clone()
     copy.cut = cut_of(data, "copy")
@@ -199,11 +196,10 @@ def _as_asked(t: Tensor, source: Tensor, requires_grad: bool | None) -> Tensor:
     """A tensor out of a tensor: attached as its source is, unless the caller says otherwise."""
     if requires_grad is None:
         if source.requires_grad:
-            warnings.warn(
+            warn(
                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad "
                 "explicitly to silence this warning.",
                 UserWarning,
-                stacklevel=4,
             )
         return t
     if not requires_grad:
@@ -270,13 +266,12 @@ def _memory_of(buffer: Any) -> memoryview:
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
     if view.readonly:
-        warnings.warn(
+        warn(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
             "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
             "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
             "will be suppressed for the rest of this program.",
             UserWarning,
-            stacklevel=5,
         )
     return view
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from chainrule.core.layout import contiguous_format
+from chainrule.core.notices import warn
 from chainrule.core.public import composite
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
@@ -16,7 +15,7 @@ __all__ = ["gumbel_softmax"]
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Shares of the classes, drawn by their scores; `hard`: one class alone, with the gradient of the shares."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -names.empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -5,7 +5,6 @@ They ask the interpreters first, since a pattern may be batched.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import Creation, call, common_dtype
 from chainrule.core.layout import preserve_format
 from chainrule.core.literal import array_of, cast_number
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import spell
 from chainrule.core.samples import real, samples
@@ -257,11 +257,10 @@ def new_tensor(
     kind = self.dtype if dtype is None else dtype_from(dtype, "new_tensor")
     where = self.device if device is None else place(device)
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).",
             UserWarning,
-            stacklevel=3,
         )
         copy = data.detach().clone().to(dtype=kind, device=where)
         copy.cut = cut_of(data, "copy")

@@ -7,7 +7,6 @@ parts.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -18,6 +17,7 @@ from chainrule.autograd.grad_mode import no_grad
 from chainrule.backends.meta import empty as hollow
 from chainrule.core.dtype import OF_NUMPY, bool_, can_cast
 from chainrule.core.family import Elementwise, call, is_hollow
+from chainrule.core.notices import warn
 from chainrule.core.op import Array, Op
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -40,9 +40,7 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """What the two old arguments mean."""
     average, folded = size_average is not False, reduce is not False
     found = "none" if not folded else "mean" if average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=4
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.")
     return found
 
 
@@ -295,12 +293,11 @@ def extent_of(t: Any) -> tuple[int, ...]:
     return shape
 
 
-def _same_size(input: Any, target: Any, what: str = "target", level: int = 3) -> None:
+def _same_size(input: Any, target: Any, what: str = "target") -> None:
     if input.shape != target.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=level,
         )
 
 
@@ -332,7 +329,7 @@ def mse_loss(
 ) -> Tensor:
     """The square of the difference."""
     if extent_of(input) != extent_of(target):
-        _same_size(input, target, level=4)
+        _same_size(input, target)
         input, target = _broadcast(input, target)
     if reduction != "mean" or size_average is not None or reduce is not None:
         reduction = asked_reduction(size_average, reduce, reduction)
@@ -351,7 +348,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|."""
-    _same_size(input, target, level=4)
+    _same_size(input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     input, target = _broadcast(input, target)
     each = (input - target).abs()
@@ -368,7 +365,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """Quadratic within `beta`, linear beyond."""
-    _same_size(input, target, level=4)
+    _same_size(input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     input, target = _broadcast(input, target)
     if beta < 0:
@@ -391,7 +388,7 @@ def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """Quadratic within `delta`, linear with slope `delta` beyond."""
-    _same_size(input, target, level=4)
+    _same_size(input, target)
     check_reduction(reduction)
     input, target = _broadcast(input, target)
     if delta <= 0:
@@ -465,11 +462,10 @@ def kl_div(
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     elif reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=3,
         )
     if reduction != "batchmean":
         check_reduction(reduction)

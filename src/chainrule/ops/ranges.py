@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from chainrule.backends import meta
 from chainrule.config import settings
 from chainrule.core import dtype as dtypes
 from chainrule.core.dtype import dtype as DType
+from chainrule.core.notices import warn
 from chainrule.core.tensor import CPU, META, Tensor
 from chainrule.ops.create import check_options, creation, dtype_from, is_index, made, place, write_to
 
@@ -43,12 +43,11 @@ def _deliver(name: str, raw: Any, kind: DType, out: Any, given: Any, device: Any
 
 def _resized_for(name: str, out: Tensor, count: int) -> None:
     if name == "arange" and out.numel():
-        warnings.warn(
+        warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out.shape.numel()} which does "
             f"not match the computed number of elements {count}. Note that this may occur as a result of rounding "
             f"error. The out tensor will be resized to a tensor of shape ({count},).",
             UserWarning,
-            stacklevel=5,
         )
     out.resize_((count,))
 
@@ -127,11 +126,10 @@ def _range(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from `start` to `end`, both included."""
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=3,
     )
     check_options("range", layout, pin_memory)
     kind = (settings.default_dtype if out is None else out.dtype) if dtype is None else dtype_from(dtype, "range")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from chainrule.backends.cpu import memory
 from chainrule.core import dtype as dtypes
 from chainrule.core.family import call, general, shape_of
 from chainrule.core.layout import contiguous_format
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
@@ -644,10 +644,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Views of vectors with the shape of the grid they span."""
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if indexing is None:
-        warnings.warn(
+        warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
             UserWarning,
-            stacklevel=3,
         )
     if not listed:
         raise RuntimeError("meshgrid expects a non-empty TensorList")

@@ -4,13 +4,13 @@ gradient goes to the places the values came from.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.family import call, general, reduction, scan, shape_of, spread
+from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
@@ -215,12 +215,11 @@ def unique_consecutive(
 
 def _warn_scattered(name: str, x: Any) -> None:
     if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
-        warnings.warn(
+        warn(
             f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data "
             "copy when converting non-contiguous tensor to contiguous, please use contiguous "
             f"{name} tensor if possible.",
             UserWarning,
-            stacklevel=8,
         )
 
 

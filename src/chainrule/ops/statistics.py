@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.dtype import OF_NUMPY, widened
 from chainrule.core.family import call, general, reduction
+from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
@@ -58,11 +58,10 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
     x = widened(input)
     axes, n = axes_of(dim, input.ndim), count(input.shape, dim)
     if n - correction <= 0:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
             UserWarning,
-            stacklevel=8,
         )
     real = x.real.dtype.type
     middle = _add(x, axes, keepdims=True) / real(n)
@@ -517,10 +516,9 @@ def _positive(left: Any) -> Any:
     """Degrees of freedom, at least 0."""
     value = left if not isinstance(left, Tensor) else left.raw if isinstance(left.raw, np.ndarray) else 1
     if value <= 0:
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
-            stacklevel=4,
         )
         return 0 if not isinstance(left, Tensor) else call("zeros_like", left)
     return left

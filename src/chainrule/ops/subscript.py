@@ -9,7 +9,6 @@ axes in their place, else in front.
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -329,12 +328,11 @@ def _as_parts(key: Any) -> tuple[Any, ...]:
     if not _is_sequence(key) or len(key) >= 32 or isinstance(key, range):
         return (key,)
     if any(isinstance(p, (Tensor, slice)) or p is None or p is Ellipsis or _is_sequence(p) for p in key):
-        warnings.warn(
+        warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[torch.tensor(seq)], which will result either in an error or a different result",
             UserWarning,
-            stacklevel=4,
         )
         return tuple(key)
     return (key,)

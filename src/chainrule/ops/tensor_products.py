@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from chainrule.core.dtype import BOOL, NARROW, widened
 from chainrule.core.family import call, contraction, general, sum_to
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
@@ -134,11 +134,10 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 @composite(spelled="f")
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices, in the cheapest order (use linalg.multi_dot)."""
-    warnings.warn(
+    warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
         UserWarning,
-        stacklevel=3,
     )
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
@@ -237,12 +236,11 @@ spell("cross", linalg_cross.public, "l")
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
     """The cross product along an axis; by default along the first of length 3."""
     if dim is None:
-        warnings.warn(
+        warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
             "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
             "linalg.cross in a future release.",
             UserWarning,
-            stacklevel=3,
         )
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
         if dim is None:

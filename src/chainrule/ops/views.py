@@ -6,7 +6,6 @@ for PyTorch's refusal only when NumPy refuses. Nothing here ever steps backwards
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +19,7 @@ from chainrule.core.dtype import OF_NUMPY, float64, int32
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
 from chainrule.core.layout import contiguous_format
+from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import asked, attribute, composite, spell
 from chainrule.core.samples import integers, real, samples
@@ -594,10 +594,10 @@ def _whole_transpose(self: Tensor) -> Tensor:
 
 
 def _warn_reversed() -> None:
-    warnings.warn(
+    warn(
         "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
         "an error in a future release: `x.mT` transposes batches of matrices, `x.permute(...)` any order of axes.",
-        UserWarning, stacklevel=3,
+        UserWarning,
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ that how large the scale may be.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
@@ -160,12 +159,11 @@ class GradScaler:
     def _step_of_its_own(self, optimizer: Any, state: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """The step of an optimizer that divides by the scale itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
-            warnings.warn(
+            warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near "
                 "future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and "
                 "let the optimizer use them directly.",
                 FutureWarning,
-                stacklevel=3,
             )
             return optimizer.step(*args, **kwargs, grad_scaler=self)
         if state["stage"] is OptState.READY:

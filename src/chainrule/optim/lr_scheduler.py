@@ -6,7 +6,6 @@ Most are written as PyTorch writes them, as a change of the present rate, so tha
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from bisect import bisect_right
 from collections import Counter
@@ -15,6 +14,7 @@ from functools import wraps
 from math import inf
 from typing import Any
 
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 from chainrule.optim.optimizer import Optimizer, number
 
@@ -106,7 +106,7 @@ class LRScheduler:
             self._check_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH_IS_OLD, UserWarning, stacklevel=2)
+            warn(_EPOCH_IS_OLD, UserWarning)
         self._get_lr_called_within_step = True
         try:
             values = self._next(epoch)
@@ -123,28 +123,25 @@ class LRScheduler:
 
     def _check_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-            warnings.warn(
+            warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
                 "Please, "
                 f"make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_ORDER}",
                 UserWarning,
-                stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
                 "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to "
                 f"do this will result in PyTorch skipping the first value of the learning rate schedule. {_ORDER}",
                 UserWarning,
-                stacklevel=3,
             )
 
     def _warn_if_asked_outside(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warn(
                 "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
                 UserWarning,
-                stacklevel=3,
             )
 
 
@@ -439,7 +436,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Look at the measure of this epoch."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(_EPOCH_IS_OLD, UserWarning, stacklevel=2)
+            warn(_EPOCH_IS_OLD, UserWarning)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from chainrule.core import dtype as dtypes
+from chainrule.core.notices import warn
 from chainrule.core.public import PUBLIC
 from chainrule.core.tensor import Tensor
 
@@ -70,11 +70,10 @@ def _bounds(dtype: dtypes.dtype, low: Any, high: Any) -> tuple[float, float]:
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
     if low == high and not whole:
-        warnings.warn(
+        warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
             "and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
-            stacklevel=3,
         )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -25,6 +24,7 @@ from chainrule.autograd.grad_mode import enable_grad, no_grad
 from chainrule.autograd.graph import saved_tensors_hooks
 from chainrule.autograd.tasks import current
 from chainrule.core.ambient import here, swapped
+from chainrule.core.notices import warn
 from chainrule.core.sites import describe, here_in_user_code
 from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.core.tree import tree_flatten
@@ -443,7 +443,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no gradient can come out."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 class CheckpointFunction(Function):
@@ -504,7 +504,7 @@ def checkpoint(
     not.
     """
     if use_reentrant is None:
-        warnings.warn(_PASS_IT.format(""), UserWarning, stacklevel=2)
+        warn(_PASS_IT.format(""), UserWarning)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
@@ -521,7 +521,7 @@ def checkpoint_sequential(
 ) -> Any:
     """Functions one after another, cut into segments; all but the last are checkpointed."""
     if use_reentrant is None:
-        warnings.warn(_PASS_IT.format(".checkpoint_sequential"), UserWarning, stacklevel=2)
+        warn(_PASS_IT.format(".checkpoint_sequential"), UserWarning)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainrule.core.dtype import OF_NUMPY, c_name
+from chainrule.core.notices import warn
 
 from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p, pairs64
 from .twister import DEFAULT_SEED, STATE_BYTES, Engine, fresh_seed
@@ -387,11 +387,10 @@ def _bounds(char: str) -> tuple[float, float]:
 def _warn_beyond(label: str, value: int, dtype: DType) -> None:
     digits = _DIGITS[dtype.char]
     if not -(1 << digits) <= value <= 1 << digits:
-        warnings.warn(
+        warn(
             f"{label} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
             f"{c_name(OF_NUMPY[dtype])} can support discrete uniform distribution only within this range.",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from typing import Any
 
 from chainrule.autograd.function import Function
 from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.core.ambient import here
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 
 __all__ = ["BackwardHookFunction", "BackwardWatch", "add", "hook_table"]
@@ -106,7 +106,7 @@ class BackwardWatch:
         return tuple(whole[i] for i in self.at_outputs)
 
     def _run_without_inputs(self) -> None:
-        warnings.warn(_NOT_REACHED, stacklevel=5)
+        warn(_NOT_REACHED)
         for hook in self.after:
             answer = hook(self.module, (None,) * self.n_inputs, self.outputs)
             if answer is not None and not (isinstance(answer, tuple) and all(a is None for a in answer)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn.modules.batchnorm import _NormBase
@@ -43,10 +43,9 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={axis} to match num_features ({self.num_features}), "
                     f"but got: {input.size(axis)}."
                 )
-            warnings.warn(
+            warn(
                 f"input's size at dim={axis} does not match num_features. You can silence this warning by not passing "
                 "in num_features, which is not used because affine=False",
-                stacklevel=2,
             )
         if input.dim() == self._unbatched:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
@@ -13,6 +12,7 @@ from chainrule.autograd.handles import Hook, RemovableHandle
 from chainrule.core import dtype as dtypes
 from chainrule.core.device import as_device
 from chainrule.core.layout import memory_format as MemoryFormat
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 from chainrule.nn.modules.hooks import BackwardWatch, add, hook_table
 from chainrule.nn.parameter import Buffer, Parameter
@@ -543,7 +543,7 @@ class Module:
                 try:
                     self._ask(id_, hook, args, kwargs, None)
                 except Exception as error:
-                    _warn(
+                    warn(
                         "module forward hook with ``always_call=True`` raised an exception that was silenced as "
                         f"another error was raised in forward: {error}"
                     )
@@ -636,7 +636,7 @@ class Module:
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """All parameters and persistent buffers by dotted name; detached unless `keep_vars`."""
         if args:
-            _warn("Positional args are being deprecated, use kwargs instead.", FutureWarning)
+            warn("Positional args are being deprecated, use kwargs instead.", FutureWarning)
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             destination = destination if destination is not None else given.get("destination")
             prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
@@ -978,7 +978,3 @@ def _parsed_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any,
         bool(given.get("non_blocking", False)),
         form,
     )
-
-
-def _warn(text: str, category: type[Warning] = UserWarning) -> None:
-    warnings.warn(text, category, stacklevel=3)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from chainrule.autograd.grad_mode import no_grad
+from chainrule.core.notices import warn
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.reduce import vector_norm
@@ -72,7 +72,7 @@ def clip_grad_norm_(
         if not isinstance(parameters, list):
             parameters = list(parameters)
             if not parameters:
-                warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+                warn("`parameters` is an empty generator, no gradient clipping will occur.")
     found = _listed(parameters)
     total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(found, max_norm, total, foreach)
@@ -87,10 +87,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """`clip_grad_norm_` under its old name."""
-    warnings.warn(
+    warn(
         "torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
