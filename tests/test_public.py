@@ -22,6 +22,17 @@ def test_every_public_name_resolves() -> None:
     assert [name for name in chainrule.__all__ if not hasattr(chainrule, name)] == []
 
 
+@pytest.mark.parametrize("name", sorted(chainrule._SUBMODULES))
+def test_every_public_module_loads(name: str) -> None:
+    assert getattr(chainrule, name) is importlib.import_module(f"chainrule.{name}")
+
+
+def test_what_is_not_here_says_so() -> None:
+    assert not any(hasattr(chainrule, name) for name in chainrule._ABSENT)
+    with pytest.raises(AttributeError, match="PyTorch's `torch.save` is not written again"):
+        chainrule.save  # noqa: B018
+
+
 def test_importing_pulls_in_numpy_and_nothing_else() -> None:
     script = (
         "import sys; before = set(sys.modules); import chainrule\n"

@@ -10,7 +10,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
-from chainrule import ops as _ops
+from chainrule import ops as _declared
 from chainrule.autograd import api as _api
 from chainrule.autograd import bind as _bind
 from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -88,14 +88,19 @@ bool, float, int = _dtypes.bool_, _dtypes.float32, _dtypes.int32
 globals().update({each.name: each for each in _dtypes.FLOAT8} | _dtypes.NAMES)
 bit = _dtypes.NAMES["uint1"]
 
-_ops.declare_all()
+_declared.declare_all()
 _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
     "_C", "__config__", "_functorch", "_ops", "_refs", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp",
-    "autograd", "cpu", "cuda", "fft", "func", "linalg", "masked", "nn", "optim", "overrides", "profiler",
+    "autograd", "cpu", "cuda", "func", "linalg", "masked", "nn", "optim", "overrides", "profiler",
     "quasirandom", "random", "return_types", "sparse", "special", "storage", "testing", "utils", "version",
+))  # fmt: skip
+# What programs ask for first, of what PyTorch has beyond tensors, gradients, modules and optimizers.
+_ABSENT = frozenset((
+    "compile", "distributed", "distributions", "export", "fft", "fx", "hub", "jit", "load", "multiprocessing", "nested",
+    "onnx", "quantization", "save",
 ))  # fmt: skip
 
 
@@ -123,4 +128,5 @@ def __getattr__(name: str) -> _Any:
         return getattr(_importlib.import_module(f"{__name__}.amp"), name)
     if name == "vmap":
         return _importlib.import_module(f"{__name__}.func").vmap
-    raise AttributeError(f"module 'chainrule' has no attribute {name!r}")
+    hint = f": PyTorch's `torch.{name}` is not written again" if name in _ABSENT else ""
+    raise AttributeError(f"module 'chainrule' has no attribute {name!r}{hint}")

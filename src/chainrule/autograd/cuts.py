@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import Cut, Tensor
 
@@ -56,16 +57,17 @@ _WAYS = {
     "requires_grad": ("requires_grad was set to False", "call requires_grad_() on it before the forward"),
 }  # fmt: skip
 _COMPARISONS = frozenset(("eq", "ge", "gt", "isclose", "le", "logical_and", "logical_not", "logical_or", "lt", "ne"))
-_INDICES = " indices"
 
 
 def told(cut: Cut) -> tuple[str, str]:
     """What cut the graph, and one fix."""
     if cut.how in _WAYS:
         return _WAYS[cut.how]
-    name, _, indices = cut.how.partition(" ")
-    if indices or name.startswith("arg") or name == "multinomial":
-        what = f"by {name}: " + ("its indices have no derivative" if indices else "an index has no derivative")
+    name, _, other = cut.how.partition(" ")
+    if other and "indices" not in (REGISTRY[name].outs or ()):
+        return f"by {name.lstrip('_')}: this output of it has no derivative", "use the output that has one"
+    if other or name.startswith("arg") or name == "multinomial":
+        what = f"by {name}: " + ("its indices have no derivative" if other else "an index has no derivative")
         return what, "choose softly: softmax, or the values instead of the indices"
     fix = "measure instead of comparing: a difference, relu, sigmoid" if name in _COMPARISONS else "use one that has"
     return f"by {name}, which has no derivative", fix

@@ -78,7 +78,7 @@ def _way_out(value: Any, store: Store, name: str | None) -> str:
     if store.op.endswith("out="):
         return "give the result a tensor of its own: no out="
     if store.op in _OVERWRITES or is_item_assignment(store.code, store.lasti):
-        return f"change a copy: {what} = {what}.clone() before that line"
+        return f"change a copy: {what} = {what}.clone() before that line, and before any view of {what} that it changes"
     sign = _SIGNS.get(store.op)
     if sign is not None:
         return f"make a new tensor: {what} = {what} {sign} ..., not {what} {sign}= ... or {store.op}(...)"
@@ -171,7 +171,8 @@ def detached_text(t: Any, phrase: str, where: str = "") -> str:
         what, fix = told(cut)
         return f"{phrase}\n  cut:     {what}{_at(cut)}\n  fix:     {fix}"
     if isinstance(t, Tensor) and t.dtype.category < FLOAT:
-        return f"{phrase}\n  why:     its dtype is {t.dtype}: only floating point and complex tensors have gradients"
+        phrase += f"\n  why:     its dtype is {t.dtype}: only floating point and complex tensors have gradients"
+        return phrase + "\n  fix:     compute it from floating point numbers: 1.0 for 1, or dtype=torch.float32"
     if where:
         return phrase + "\n  fix:     set requires_grad=True on it, before the forward"
     phrase += "\n  why:     nothing it was computed from requires a gradient"
