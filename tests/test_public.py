@@ -10,8 +10,16 @@ import pytest
 
 import chainrule
 
-README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+# A block of the README is a program; the blocks of a page of ideas are one, read from top to bottom.
+PROGRAMS = {f"README {at}": block for at, block in enumerate(blocks(ROOT / "README.md"))}
+PROGRAMS |= {page.name: "".join(blocks(page)) for page in sorted(ROOT.glob("docs/ideas/*.md"))}
 
 
 def test_all_is_sorted_and_unique() -> None:
@@ -43,17 +51,12 @@ def test_importing_pulls_in_numpy_and_nothing_else() -> None:
     assert set(found.stdout.split()) == {"chainrule", "numpy"}
 
 
-def test_the_readme_shows_something() -> None:
-    assert BLOCKS
-
-
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_readme_block_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every `# -> text` comment of the block is what the line prints."""
-    exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
-    printed = capsys.readouterr().out
-    for wanted in re.findall(r"# -> (.+)$", block, re.MULTILINE):
-        assert wanted in printed
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_what_a_page_shows_runs(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The comments `# -> text` are what the program prints, all of it."""
+    exec(compile(program, "a page", "exec"), {"__name__": "__main__"})
+    wanted = re.findall(r"# -> (.+)$", program, re.MULTILINE)
+    assert wanted and capsys.readouterr().out.splitlines() == wanted
 
 
 def test_the_references_are_the_ops() -> None:
