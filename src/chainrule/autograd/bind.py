@@ -94,8 +94,8 @@ def _door_call(op: Op, has_out: bool) -> str:
     return f"door(op, {inputs}, {params}{', out' if has_out else ''})"
 
 
-def _public_source(op: Op, bare: bool = False) -> str:
-    """`bare`: the operator's form, whose operands are all that it is given."""
+def _public_source(op: Op, bare: bool = False, ranks: tuple[int, ...] = ()) -> str:
+    """`bare`: the operator's form, whose operands are all that it is given; `ranks`: those it takes, if not all."""
     if op.family.is_view or op.family.shares:
         return view_source(op)
     has_out = not bare
@@ -116,16 +116,17 @@ def _public_source(op: Op, bare: bool = False) -> str:
     unusual = op.family.diagonal and op.optional - set(op.pulls)
     if op.variadic or (op.outs is not None and not _has_main_output(op)) or not op.inputs or unusual:
         return "\n".join([*lines, f"    {slow}"]) + "\n"
-    return "\n".join([*lines, *_fast_lines(op, slow, bare)]) + "\n"
+    return "\n".join([*lines, *_fast_lines(op, slow, bare, ranks)]) + "\n"
 
 
-def _fast_lines(op: Op, slow: str, bare: bool) -> list[str]:
+def _fast_lines(op: Op, slow: str, bare: bool, ranks: tuple[int, ...]) -> list[str]:
     numbers = _numbers(op)
     tensors = [n for n in op.inputs if n not in numbers]
     odd = ["LISTENING", *([] if bare else ["out is not None"])]
     if "dtype" in op.params:
         odd.append("dtype is not None" if "dtype" in op.defaults else "dtype.category < 2")
     odd += [f"({n} is not None and {is_odd(n)})" if n in op.optional else is_odd(n) for n in tensors]
+    odd += [f"{n}.raw.ndim != {rank}" for n, rank in zip(op.inputs, ranks)]
     odd += [_is_no_flag(op, n) for n in op.params if op.forward.__annotations__.get(n) == "bool" and not bare]
     lines = [f"    if {' or '.join(odd)}: {slow}"]
     kinds = _variants(op) or ["".join("O" if n in op.optional else "T" for n in op.inputs)]
@@ -451,7 +452,7 @@ def _settle(op: Op, public: Any) -> None:
         scope |= numbers_scope(steps.numbers) | steps.kernels
     if isinstance(op.outs, tuple):
         scope["RT"] = return_class(op.name, op.outs)
-    text = _public_source(op, scope["bare"])
+    text = _public_source(op, scope["bare"], scope.get("ranks", ()))
     names = {k: scope.get(k) for k in (op.name,)}
     compiled(op.name, text, scope)
     made = scope[op.name]
@@ -471,10 +472,12 @@ def _with_absent(op: Op, made: Any) -> Any:
     return (ABSENT,) * (len(required) - required.index("dim")) + defaults
 
 
-def operator(op: Op) -> Any:
-    """The op as Tensor's operator: the same function, but it declines operands it does not know, as Python wants it."""
+def operator(op: Op, ranks: tuple[int, ...] = (), door: Any = operator_door) -> Any:
+    """The op as Tensor's operator: the same function, but it declines operands it does not know, as Python wants it.
+
+    `ranks`: of the operands it takes; `door(op, operands, {})` has the others."""
     scope: dict[str, Any] = {**_COMMON, "op": op, "forward": op.forward, "parse": op.parse, "bare": True}
-    scope["door"] = operator_door
+    scope["door"], scope["ranks"] = door, ranks
     fn = FunctionType(_trampoline.__code__, scope, op.name)
     scope["_self"], scope["_settle"] = fn, _settle
     op.fn.operator = fn

@@ -40,7 +40,7 @@ def promote() -> None:
         waits.clear()
         try:
             machine = cpu.machine
-        except ImportError:
+        except Exception:  # a compiler that does not work here is no reason for a backward pass to fail
             return
         _machine.append(machine)
         SUMS[:] = machine.kernel(("add", ("x", 0), ("x", 1)), 2), machine.add_into

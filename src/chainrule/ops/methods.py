@@ -59,12 +59,12 @@ def _invert(self: Tensor) -> Tensor:
     return result
 
 
-_product, _matrices = PUBLIC["f"]["matmul"], PUBLIC["f"]["mm"]
+_product = PUBLIC["f"]["matmul"]
 
 
-def _matmul(self: Tensor, other: Any) -> Any:
-    if self.__class__ in PLAIN and other.__class__ in PLAIN and self.raw.ndim == 2 == other.raw.ndim:
-        return _matrices(self, other)
+def _any_product(op: Any, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """What `@` does with operands that are not two matrices."""
+    self, other = operands
     return _product(self, other) if other.__class__ in PLAIN or _matrix(other) else NotImplemented
 
 
@@ -86,7 +86,7 @@ def _operators() -> dict[str, Any]:
         table["i" + dunder] = _inplace(PUBLIC["m"][name + "_"])
     table |= {name: operator(REGISTRY[name]) for name in _COMPARISONS}
     table |= {f"r{name}": operator(REGISTRY[f"r{name}"]) for name in ("sub", "pow")}
-    table |= {"rtruediv": _rtruediv, "matmul": _matmul, "rmatmul": _rmatmul}
+    table |= {"rtruediv": _rtruediv, "matmul": operator(REGISTRY["mm"], (2, 2), _any_product), "rmatmul": _rmatmul}
     table |= {"div": table["truediv"], "rdiv": _rtruediv, "idiv": table["itruediv"], "invert": _invert}
     return table | {"neg": PUBLIC["m"]["neg"], "pos": PUBLIC["m"]["positive"], "abs": PUBLIC["m"]["abs"]}
 
