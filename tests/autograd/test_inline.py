@@ -13,6 +13,11 @@ from chainrule.core.op import REGISTRY
 FACTOR = 3
 
 
+def squared(g: Any, a: Any) -> Any:
+    t = g * a
+    return t * t
+
+
 @pytest.mark.parametrize(
     ("fn", "text"),
     [
@@ -73,7 +78,14 @@ def test_a_kernel_takes_all_that_it_can_compute() -> None:
 
 
 @pytest.mark.parametrize(
-    "fn", [lambda g, a: g * a, lambda g, a: g, lambda g, a: g * (a * 2).sum(), lambda g, k: g * (k * k)]
+    "fn",
+    [
+        lambda g, a: g * a,
+        lambda g, a: g,
+        lambda g, a: g * (a * 2).sum(),
+        lambda g, k: g * (k * k),
+        squared,
+    ],
 )
 def test_a_single_operation_and_what_is_no_arithmetic_of_arrays_are_left(fn: Any) -> None:
     assert in_steps(fn, ("g", fn.__code__.co_varnames[1]), ("g", "a")) is None

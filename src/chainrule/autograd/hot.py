@@ -57,7 +57,7 @@ def look(edges: Sequence[Any]) -> None:
 
 def kernels_in(fn: Callable[..., Any], names: Sequence[str], arrays: Sequence[str]) -> Steps | None:
     """What `fn` computes in steps, some of which are kernels; None before it is time."""
-    return in_kernels(fn, names, arrays, _machine[0].kernel) if _machine else None
+    return in_kernels(fn, names, arrays, _machine[0].array_kernel) if _machine else None
 
 
 def kernel_for(fn: Callable[..., Any], names: Sequence[str], arrays: Sequence[str], fixed: Any = None) -> Any:

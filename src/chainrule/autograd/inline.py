@@ -256,12 +256,26 @@ def in_steps(fn: Callable[..., Any], names: Sequence[str], arrays: Sequence[str]
     """What `fn` computes as calls of ufuncs, each of which writes into an array that an earlier one made.
 
     The arguments called `arrays` are arrays of one shape and dtype. None where a single operation is enough, or `fn` is
-    more than arithmetic, masks and functions of arrays and numbers.
+    more than arithmetic, masks and functions of arrays and numbers; or needs a value twice, for which it has a name.
     """
     found = _read_deep(fn, names)
-    if found is None or not any(isinstance(part, _Symbol) and part.parts for part in found.parts):
+    if (
+        found is None
+        or _repeats(found, set())
+        or not any(isinstance(part, _Symbol) and part.parts for part in found.parts)
+    ):
         return None
     return _walked(found, Steps(arrays, fresh))
+
+
+def _repeats(symbol: Any, seen: set[int]) -> bool:
+    """Does one operation's result stand in two places?"""
+    if not isinstance(symbol, _Symbol) or not symbol.parts:
+        return False
+    if id(symbol) in seen:
+        return True
+    seen.add(id(symbol))
+    return any([_repeats(part, seen) for part in symbol.parts[1:]])
 
 
 def in_kernels(
@@ -269,7 +283,9 @@ def in_kernels(
 ) -> Steps | None:
     """The same in as few calls as there can be, where `kernel(formula, arity)` makes one of a formula."""
     found = _read_deep(fn, names)
-    return None if found is None or not found.parts else _walked(found, _KernelSteps(arrays, kernel))
+    if found is None or not found.parts or _repeats(found, set()):
+        return None
+    return _walked(found, _KernelSteps(arrays, kernel))
 
 
 def _walked(found: _Symbol, steps: Steps) -> Steps | None:

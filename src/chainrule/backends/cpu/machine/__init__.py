@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import platform
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,7 @@ from llvmlite import binding as llvm
 from chainrule.backends.cpu import masks
 from chainrule.backends.cpu.machine.text import FIELDS, NEW_ARRAY, Formula, module_of, plan_name, plan_of
 
-__all__ = ["add_into", "kernel"]
+__all__ = ["add_into", "array_kernel", "kernel"]
 
 _FASTCALL = 0x80  # METH_FASTCALL
 _NEW_FROM_DESCR = 94  # its place in NumPy's table of functions, which is part of its stable interface
@@ -100,6 +99,12 @@ def kernel(formula: Formula, arity: int, slow: Callable[..., Any] | None = None)
         found = _made[key] = _compiled(f"k{len(_made)}", formula, arity), _in_python(formula, arity)
     method, plain = found
     return _callable(method, slow or plain)
+
+
+def array_kernel(formula: Formula, arity: int) -> Callable[..., Any]:
+    """The same for arrays alone, whose results are arrays always: Python's operators make scalars of 0-d ones."""
+    plain = _in_python(formula, arity)
+    return kernel(formula, arity, lambda *arrays: np.asarray(plain(*arrays)))
 
 
 def _in_python(formula: Formula, arity: int) -> Callable[..., Any]:
