@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule.autograd import api
+from chainrule.autograd.application import applied
 from chainrule.autograd.door import Inplace, apply
 from chainrule.autograd.eager import attach, eager_inplace
-from chainrule.autograd.function import applied, set_function_transform
+from chainrule.autograd.function import set_function_transform
 from chainrule.config import settings
 from chainrule.core.ambient import Ambient, here, put, under
 from chainrule.core.family import call

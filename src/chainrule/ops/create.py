@@ -243,9 +243,6 @@ def _index(n: Any, name: str) -> int:
     return int(n.__index__())
 
 
-_FILLERS: dict[Any, Callable[..., Any]] = {None: np.empty, 0: np.zeros}
-
-
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, fill: Any = None, format: Any = None) -> Any:
     """A new array; `fill` None leaves it as memory happens to be."""
     if format is not None and format is not contiguous_format and format is not preserve_format:

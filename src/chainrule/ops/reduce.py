@@ -336,15 +336,6 @@ def aminmax(xp: Any, input: Array, *, dim: int | None = None, keepdim: bool = Fa
 aminmax.vjp(input=lambda g, input, min, max, dim: evenly(g[0], input, min, dim) + evenly(g[1], input, max, dim))
 
 
-def _batch_of_all(name: str) -> Any:
-    """How a fold over everything runs on a batch: as a fold over the axes behind the batch."""
-
-    def run(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-        return call(name, _rows_of(values[0], size), dim=1)
-
-    return run
-
-
 def _rows_of(x: Any, size: int) -> Any:
     return x.reshape((size, -1)) if 0 not in x.shape else x.reshape((size, 0))
 

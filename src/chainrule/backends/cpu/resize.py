@@ -17,7 +17,10 @@ import numpy as np
 from chainrule.backends.cpu._array import Array, through_float32, title
 from chainrule.backends.cpu.pool import adaptive_avg_pool, adaptive_avg_pool_adjoint
 
-__all__ = ["interpolate", "interpolate_adjoint", "interpolated_space"]
+__all__ = [
+    "interpolate",
+    "interpolate_adjoint",
+]
 
 Ints = tuple[int, ...]
 Scales = tuple[float | None, ...] | None
@@ -43,11 +46,6 @@ class Taps(NamedTuple):
 
 
 # -------------------------------------------------------------------------------------------------- positions
-
-
-def interpolated_space(space: Ints, scale_factor: tuple[float, ...]) -> Ints:
-    """The extents that a scale factor leads to."""
-    return tuple(math.floor(n * scale) for n, scale in zip(space, scale_factor))
 
 
 def _ratio(n: int, out: int, align_corners: bool, scale: float | None, real: Any) -> Any:

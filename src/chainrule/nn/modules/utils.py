@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["ntuple", "reversed_padding", "single", "pair", "triple"]
+__all__ = ["ntuple", "reversed_padding", "single", "pair"]
 
 
 def ntuple(value: Any, n: int) -> tuple[Any, ...]:
@@ -21,11 +21,6 @@ def single(value: Any) -> tuple[Any, ...]:
 def pair(value: Any) -> tuple[Any, ...]:
     """For two axes."""
     return ntuple(value, 2)
-
-
-def triple(value: Any) -> tuple[Any, ...]:
-    """For three axes."""
-    return ntuple(value, 3)
 
 
 def reversed_padding(padding: Iterable[int]) -> list[int]:
