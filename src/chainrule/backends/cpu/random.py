@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from chainrule.core.dtype import OF_NUMPY, c_name
 from chainrule.core.notices import warn
 
-from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p, pairs64
+from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p
+from .draws import DIGITS, F32, F64, I64, Array, DType, Floats64, cast, check_dtype, pairs, title
+from .rejection import binomial, dirichlet, gamma, poisson
 from .twister import DEFAULT_SEED, STATE_BYTES, Engine, fresh_seed
 
 __all__ = [
@@ -45,33 +47,17 @@ __all__ = [
     "uniform",
 ]
 
-Array = NDArray[Any]
-DType = np.dtype[Any]
 Shape = tuple[int, ...]
-Floats64 = NDArray[np.float64]
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
-_TWO_PI = 2 * math.pi
 _CHUNK = 16384  # elements converted at once, so that temporaries stay in cache
 
-_F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_PART_OF: dict[str, DType] = {"complex32": np.dtype(np.float16), "complex64": _F32, "complex128": _F64}
+_PART_OF: dict[str, DType] = {"complex32": np.dtype(np.float16), "complex64": F32, "complex128": F64}
 # By the character of a dtype, which is ten times quicker to read than its name; E is bfloat16.
-_DIGITS = {"e": 11, "E": 8, "f": 24, "d": 53}
 _LARGEST = {"e": 65504.0, "E": 3.3895313892515355e38, "f": 3.4028234663852886e38, "d": sys.float_info.max}
 _INTEGERS = {char: (int(np.iinfo(char).min), int(np.iinfo(char).max)) for char in "bBhHiIlLqQ"}
 _INTEGERS["?"] = (0, 1)
 _CLASSIC = "bBhilq"  # the integers PyTorch had before it had all the unsigned ones
-
-
-def _name(dtype: DType) -> str:
-    return OF_NUMPY[dtype].title
-
-
-def _check_dtype(kernel: str, dtype: DType, others: str = "", *, empty: bool = False) -> None:
-    """Only float dtypes, and `others` by character, have this kernel; no kernel runs on an `empty` array."""
-    if dtype.char not in _DIGITS and dtype.char not in others and not empty:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_name(dtype)}'")
 
 
 def _short(value: float) -> str:
@@ -79,22 +65,12 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _cast(values: Array, dtype: DType) -> Array:
-    """To `dtype`, through float32 for a half type, as PyTorch rounds; an overflow is a quiet infinity."""
-    if values.dtype == dtype:
-        return values
-    if dtype.itemsize > 2 or dtype.char not in _DIGITS:
-        return values.astype(dtype)
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32).astype(dtype)
-
-
 def _from_float(values: Floats64, dtype: DType) -> Array:
     """A C cast of doubles: integers keep the low bits of the truncated number."""
     if dtype.kind in "iu":
         with np.errstate(invalid="ignore"):
             return values.astype(np.int64).astype(dtype)
-    return _cast(values, dtype)
+    return cast(values, dtype)
 
 
 def _chunks(count: int) -> list[slice]:
@@ -111,14 +87,14 @@ def uniform(engine: Engine, shape: Shape, dtype: DType, low: float = 0.0, high: 
     if dtype.kind in "cW":
         return uniform(engine, shape + (2,), _PART_OF[dtype.name], low, high).view(dtype).reshape(shape)
     _check_uniform(dtype, low, high)
-    unit = (engine.unit64 if dtype == _F64 else engine.unit32)(math.prod(shape))
+    unit = (engine.unit64 if dtype == F64 else engine.unit32)(math.prod(shape))
     if low != 0.0 or high != 1.0:
         unit = _between(unit, low, high)
-    return _open_ended(_cast(unit, dtype), low, high).reshape(shape)
+    return _open_ended(cast(unit, dtype), low, high).reshape(shape)
 
 
 def _check_uniform(dtype: DType, low: float, high: float) -> None:
-    _check_dtype("check_uniform_bounds", dtype)
+    check_dtype("check_uniform_bounds", dtype)
     largest = _LARGEST[dtype.char]
     for label, bound in (("from", low), ("to", high)):
         if not -largest <= bound <= largest:
@@ -129,7 +105,7 @@ def _check_uniform(dtype: DType, low: float, high: float) -> None:
         )
     if not high - low <= largest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{_name(dtype)}>::max(), but found "
+            f"uniform_ expects to-from <= std::numeric_limits<{title(dtype)}>::max(), but found "
             f"to={_short(high)} and from={_short(low)} which result in to-from to exceed the limit"
         )
 
@@ -138,18 +114,18 @@ def _between(unit: Array, low: float, high: float) -> Array:
     """unit * (high - low) + low, rounded once."""
     start = unit.dtype.type(low)
     span = unit.dtype.type(high) - start
-    if unit.dtype == _F64:
+    if unit.dtype == F64:
         return fused(unit, float(span), float(start))
-    wide: Floats64 = np.multiply(unit, span, dtype=_F64)
+    wide: Floats64 = np.multiply(unit, span, dtype=F64)
     wide += start
-    return wide.astype(_F32)
+    return wide.astype(F32)
 
 
 def _open_ended(values: Array, low: float, high: float) -> Array:
     """The end itself, which rounding can reach, becomes the start. (Wide types cannot round up to 1.)"""
     if low == 0.0 and high == 1.0 and values.dtype.itemsize > 2:
         return values
-    ends = _cast(np.array((low, high)), values.dtype)
+    ends = cast(np.array((low, high)), values.dtype)
     values[values == ends[1]] = ends[0]
     return values
 
@@ -173,14 +149,14 @@ def normal(
         parts = normal(engine, shape + (2,), _PART_OF[dtype.name], mean, std / math.sqrt(2), contiguous=contiguous)
         return parts.view(dtype).reshape(shape)
     count = math.prod(shape)
-    _check_dtype("normal_kernel_cpu", dtype, empty=count == 0)
+    check_dtype("normal_kernel_cpu", dtype, empty=count == 0)
     if count < 16 or not contiguous:
-        return _cast(_normals(engine, count, mean, std), dtype).reshape(shape)
-    if dtype == _F64:
+        return cast(_normals(engine, count, mean, std), dtype).reshape(shape)
+    if dtype == F64:
         return _blocks(engine.unit64, blocks64, count, count, mean, std).reshape(shape)
     # The half types draw nothing for numbers that the last block replaces; float32 and float64 do.
-    drawn = count if dtype == _F32 else count - count % 16
-    return _cast(_blocks(engine.unit32, blocks32, count, drawn, mean, std), dtype).reshape(shape)
+    drawn = count if dtype == F32 else count - count % 16
+    return cast(_blocks(engine.unit32, blocks32, count, drawn, mean, std), dtype).reshape(shape)
 
 
 def _blocks(
@@ -211,24 +187,13 @@ def _normals(engine: Engine, count: int, mean: float, std: float) -> Floats64:
         return np.empty(0)
     kept = engine.next_double
     missing = count - (kept is not None)
-    values = _pairs(engine, (missing + 1) // 2)
+    values = pairs(engine, (missing + 1) // 2)
     engine.next_double = float(values[-1]) if missing % 2 else None
     if missing % 2:
         values = values[:-1]
     if kept is not None:
         values = np.concatenate(((kept,), values))
     return fused(values, std, mean)
-
-
-def _pairs(engine: Engine, count: int) -> Floats64:
-    if count > 12:
-        return pairs64(engine.unit64(2 * count))
-    values: list[float] = []
-    for _ in range(count):  # twice as fast as arrays for a handful
-        theta = engine.next_unit64() * _TWO_PI
-        radius = math.sqrt(-2 * math.log1p(-engine.next_unit64()))
-        values += radius * math.cos(theta), radius * math.sin(theta)
-    return np.array(values)
 
 
 def normal_each(engine: Engine, mean: Any, std: Any) -> Array:
@@ -251,28 +216,28 @@ def normal_each(engine: Engine, mean: Any, std: Any) -> Array:
 def log_normal(engine: Engine, shape: Shape, dtype: DType, mean: float = 1.0, std: float = 2.0) -> Array:
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={_short(std)}")
-    _check_dtype("log_normal_cpu", dtype, empty=0 in shape)
+    check_dtype("log_normal_cpu", dtype, empty=0 in shape)
     exponents = _normals(engine, math.prod(shape), mean, std)
-    return _cast(_pointwise(exponents, np.exp, math.exp, dtype), dtype).reshape(shape)
+    return cast(_pointwise(exponents, np.exp, math.exp, dtype), dtype).reshape(shape)
 
 
 def exponential(engine: Engine, shape: Shape, dtype: DType, rate: float = 1.0) -> Array:
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_short(rate)}")
-    if dtype.char not in _DIGITS and 0 not in shape:
+    if dtype.char not in DIGITS and 0 not in shape:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating "
-            f"point but you specified {_name(dtype)}"
+            f"point but you specified {title(dtype)}"
         )
     out = _log1p(-engine.unit64(math.prod(shape)), dtype)
     out *= -1.0 / rate
-    return _cast(out, dtype).reshape(shape)
+    return cast(out, dtype).reshape(shape)
 
 
 def cauchy(engine: Engine, shape: Shape, dtype: DType, median: float = 0.0, sigma: float = 1.0) -> Array:
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={_short(sigma)}")
-    if dtype.char not in _DIGITS:
+    if dtype.char not in DIGITS:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
             f"but you specified {c_name(OF_NUMPY[dtype])}"
@@ -280,12 +245,12 @@ def cauchy(engine: Engine, shape: Shape, dtype: DType, median: float = 0.0, sigm
     angles = engine.unit64(math.prod(shape))
     angles -= 0.5
     angles *= math.pi
-    return _cast(fused(_pointwise(angles, np.tan, math.tan, dtype), sigma, median), dtype).reshape(shape)
+    return cast(fused(_pointwise(angles, np.tan, math.tan, dtype), sigma, median), dtype).reshape(shape)
 
 
 def _pointwise(x: Floats64, fast: Any, exact: Callable[[float], float], dtype: DType) -> Floats64:
     """Doubles that will be rounded to fewer bits come from NumPy; those that stay, from the C library."""
-    if dtype != _F64:
+    if dtype != F64:
         with np.errstate(over="ignore"):
             return fast(x)  # type: ignore[no-any-return]
     try:
@@ -296,7 +261,7 @@ def _pointwise(x: Floats64, fast: Any, exact: Callable[[float], float], dtype: D
 
 
 def _log1p(x: Floats64, dtype: DType) -> Floats64:
-    return libm_log1p(x) if dtype == _F64 else np.log1p(x)
+    return libm_log1p(x) if dtype == F64 else np.log1p(x)
 
 
 # ---- discrete ---------------------------------------------------------------------------------------------
@@ -324,8 +289,8 @@ def _range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
         form = "check_random_bounds" if high is not None else "random_from_to_impl"
         raise RuntimeError(f"{form} handles only integral, floating-point and boolean types")
     if dtype.itemsize == 1 and dtype.kind == "V":
-        raise NotImplementedError(f"\"random_update_from_to\" not implemented for '{_name(dtype)}'")
-    if dtype.char in _DIGITS:
+        raise NotImplementedError(f"\"random_update_from_to\" not implemented for '{title(dtype)}'")
+    if dtype.char in DIGITS:
         first, last = _float_range(dtype, low, high)
     else:
         first, last = low, _last_integer(dtype) if high is None else high - 1
@@ -339,7 +304,7 @@ def _last_integer(dtype: DType) -> int:
 
 def _float_range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
     """Move the bounds inwards to numbers of the dtype, so that rounding cannot leave the range."""
-    digits = _DIGITS[dtype.char]
+    digits = DIGITS[dtype.char]
     after = _rounded(low + 1, dtype)
     if after < low:
         low = after + (1 << (abs(low + 1).bit_length() - digits))
@@ -362,14 +327,14 @@ def _float_range(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
 
 
 def _rounded(value: int, dtype: DType) -> int:
-    rounded = float(_cast(np.array(value, np.int64), dtype))
+    rounded = float(cast(np.array(value, np.int64), dtype))
     return int(rounded) if abs(rounded) < 2.0**63 else _INT64_MIN
 
 
 def _check_range(dtype: DType, first: int, last: int) -> None:
     least, most = _bounds(dtype.char)
     if least <= first and last <= most and first <= most and least <= last:
-        if dtype.char in _DIGITS:
+        if dtype.char in DIGITS:
             _warn_beyond("from", first, dtype)
             _warn_beyond("to - 1", last, dtype)
         return
@@ -385,7 +350,7 @@ def _bounds(char: str) -> tuple[float, float]:
 
 
 def _warn_beyond(label: str, value: int, dtype: DType) -> None:
-    digits = _DIGITS[dtype.char]
+    digits = DIGITS[dtype.char]
     if not -(1 << digits) <= value <= 1 << digits:
         warn(
             f"{label} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
@@ -416,18 +381,18 @@ def _from_words(words: Array, base: int, dtype: DType) -> Array:
         values = words[part].astype(np.int64)
         if base:
             values += base
-        out[part] = _cast(values, dtype)
+        out[part] = cast(values, dtype)
     return out
 
 
 def _natural(engine: Engine, count: int, dtype: DType) -> Array:
-    _check_dtype("random_kernel_cpu", dtype, "?" + _CLASSIC, empty=count == 0)
+    check_dtype("random_kernel_cpu", dtype, "?" + _CLASSIC, empty=count == 0)
     if count == 0:
         return np.empty(0, dtype)
-    if dtype in (_F64, _I64):
+    if dtype in (F64, I64):
         span = 2**63 if dtype.kind == "i" else 2**53 + 1
         return _from_words(engine.random64(count) % np.uint64(span), 0, dtype)
-    digits = _DIGITS.get(dtype.char)
+    digits = DIGITS.get(dtype.char)
     span = _last_integer(dtype) + 1 if digits is None else (1 << digits) + 1
     return _from_words(engine.random32(count) % np.uint32(span), 0, dtype)
 
@@ -435,13 +400,13 @@ def _natural(engine: Engine, count: int, dtype: DType) -> Array:
 def _all_64_bits(engine: Engine, count: int, dtype: DType) -> Array:
     kernel = "random_full_64_bits_range_kernel_cpu"
     if count and dtype.name in ("float16", "bool", "uint16", "uint32", "uint64", "complex64", "complex128"):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_name(dtype)}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{title(dtype)}'")
     if count and dtype.name not in ("int64", "float64", "float32", "bfloat16"):
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
-    return _cast(engine.random64(count).view(np.int64), dtype)
+    return cast(engine.random64(count).view(np.int64), dtype)
 
 
-def permutation(engine: Engine, n: int, dtype: DType = _I64) -> Array:
+def permutation(engine: Engine, n: int, dtype: DType = I64) -> Array:
     """The numbers below n in random order."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -451,16 +416,16 @@ def permutation(engine: Engine, n: int, dtype: DType = _I64) -> Array:
     words = engine.random32(max(n - 1, 0)).astype(np.int64)
     words %= np.arange(n, 1, -1)
     words += np.arange(words.size)
-    return _cast((_swapped if n < 256 else _swapped_at_once)(words, n), dtype)
+    return cast((_swapped if n < 256 else _swapped_at_once)(words, n), dtype)
 
 
 def _check_permutation(n: int, dtype: DType) -> None:
-    _check_dtype("randperm", dtype, _CLASSIC)
+    check_dtype("randperm", dtype, _CLASSIC)
     if dtype.kind in "iu" and n - 1 > np.iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    limit = (1 << _DIGITS.get(dtype.char, 64)) + 1
+    limit = (1 << DIGITS.get(dtype.char, 64)) + 1
     if n > limit and dtype.name != "bfloat16":
-        raise RuntimeError(f"n cannot be greater than {limit} for {_name(dtype)} type.")
+        raise RuntimeError(f"n cannot be greater than {limit} for {title(dtype)} type.")
 
 
 def _swapped(partners: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -525,7 +490,7 @@ def bernoulli(engine: Engine, shape: Shape, dtype: DType, p: float = 0.5) -> Arr
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_short(p)}")
     count = math.prod(shape)
-    _check_dtype("bernoulli_scalar_cpu_", dtype, "?" + _CLASSIC, empty=count == 0)
+    check_dtype("bernoulli_scalar_cpu_", dtype, "?" + _CLASSIC, empty=count == 0)
     return _below(engine.random32(2 * count), p).astype(dtype).reshape(shape)
 
 
@@ -544,11 +509,11 @@ def bernoulli_each(engine: Engine, p: Array, dtype: DType | None = None) -> Arra
     """1 with the probability at each place of `p`; one word each, two when `p` is float64."""
     dtype = p.dtype if dtype is None else dtype
     if p.size:
-        _check_dtype("bernoulli_tensor_cpu_self_", dtype, "?" + _CLASSIC)
-        _check_dtype("bernoulli_tensor_cpu_p_", p.dtype)
+        check_dtype("bernoulli_tensor_cpu_self_", dtype, "?" + _CLASSIC)
+        check_dtype("bernoulli_tensor_cpu_p_", p.dtype)
         if not ((p >= 0) & (p <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    if p.dtype == _F64:
+    if p.dtype == F64:
         return (engine.unit64(p.size).reshape(p.shape) < p).astype(dtype)
     return (engine.unit32(p.size).reshape(p.shape) < p.astype(np.float32)).astype(dtype)
 
@@ -556,14 +521,14 @@ def bernoulli_each(engine: Engine, p: Array, dtype: DType | None = None) -> Arra
 def dropout_noise(engine: Engine, shape: Shape, dtype: DType, p: float) -> Array:
     """What dropout multiplies by: 0 with probability p, else 1 / (1 - p). (p of 0 or 1 draws nothing.)"""
     kept = bernoulli(engine, shape, dtype, 1 - p)
-    kept *= _cast(np.array(1.0 / (1 - p)), dtype)
+    kept *= cast(np.array(1.0 / (1 - p)), dtype)
     return kept
 
 
 def geometric(engine: Engine, shape: Shape, dtype: DType, p: float) -> Array:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_short(p)}")
-    _check_dtype("geometric_cpu", dtype, _CLASSIC, empty=0 in shape)
+    check_dtype("geometric_cpu", dtype, _CLASSIC, empty=0 in shape)
     trials = libm_log(engine.unit64(math.prod(shape)))
     trials /= math.log1p(-p)
     return _from_float(np.ceil(trials, out=trials), dtype).reshape(shape)
@@ -591,8 +556,8 @@ def multinomial(engine: Engine, weights: Array, count: int, replacement: bool = 
 def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
     if not 0 < weights.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if weights.dtype.char not in _DIGITS:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_name(weights.dtype)}")
+    if weights.dtype.char not in DIGITS:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {title(weights.dtype)}")
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and count > weights.shape[-1]:
@@ -617,235 +582,9 @@ def _draw_row(engine: Engine, row: Array, count: int) -> NDArray[np.int64]:
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not (row < np.inf).all():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
-    steps: Array = np.cumsum(row, dtype=_F64 if row.dtype == _F64 else _F32)
+    steps: Array = np.cumsum(row, dtype=F64 if row.dtype == F64 else F32)
     if not (row.size and steps[-1] > 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     steps /= steps[-1]
     steps[-1] = 1
     return np.searchsorted(steps.astype(np.float64), engine.unit64(count))
-
-
-# ---- rejection: the number of draws depends on what is drawn, so these go element by element --------------
-
-
-def poisson(engine: Engine, rate: Array) -> Array:
-    _check_dtype("poisson_cpu", rate.dtype)
-    counts = [_poisson_one(engine, value) for value in rate.astype(np.float64).ravel().tolist()]
-    return _cast(np.array(counts, np.int64), rate.dtype).reshape(rate.shape)
-
-
-def _poisson_one(engine: Engine, rate: float) -> int:
-    if not rate >= 0:
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    if rate >= 10:
-        return _poisson_rejection(engine, rate)
-    if rate == 0:
-        return 0
-    draw, bound = engine.next_unit64, math.exp(-rate)
-    count, product = 0, draw()
-    while product > bound:
-        count += 1
-        product *= draw()
-    return count
-
-
-def _poisson_rejection(engine: Engine, rate: float) -> int:
-    """Hörmann's transformed rejection (1993)."""
-    draw, log_rate = engine.next_unit64, math.log(rate)
-    b = 0.931 + 2.53 * math.sqrt(rate)
-    a = -0.059 + 0.02483 * b
-    log_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
-    squeeze = 0.9277 - 3.6224 / (b - 2)
-    while True:
-        u, v = draw() - 0.5, draw()
-        distance = 0.5 - abs(u)
-        if distance == 0:
-            continue
-        k = math.floor((2 * a / distance + b) * u + rate + 0.43)
-        if distance >= 0.07 and v <= squeeze:
-            return k
-        if k < 0 or (distance < 0.013 and v > distance):
-            continue
-        accepted = _log(v) + log_inverse_alpha - math.log(a / (distance * distance) + b)
-        if accepted <= -rate + k * log_rate - math.lgamma(k + 1):
-            return k
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x else -math.inf
-
-
-def _normal_one(engine: Engine) -> float:
-    kept = engine.next_double
-    if kept is None:
-        kept, engine.next_double = _pairs(engine, 1).tolist()
-    else:
-        engine.next_double = None
-    return kept
-
-
-def gamma(engine: Engine, alpha: Array) -> Array:
-    """Gamma numbers of scale 1, at least the smallest normal number of the dtype."""
-    if alpha.dtype != _F32 and alpha.dtype != _F64:
-        raise NotImplementedError(f"\"gamma_cpu\" not implemented for '{_name(alpha.dtype)}'")
-    values = [_gamma_one(engine, value) for value in alpha.ravel()]
-    out: Array = np.array(values).astype(alpha.dtype)
-    np.maximum(out, np.finfo(alpha.dtype).tiny, out=out)
-    return out.reshape(alpha.shape)
-
-
-def _gamma_one(engine: Engine, alpha: Any) -> float:
-    """Marsaglia and Tsang (2000); `alpha` is a NumPy scalar, whose precision the first steps keep."""
-    one, scale = type(alpha)(1), 1.0
-    if alpha < 1:
-        if alpha == 0:
-            return 0.0
-        scale = math.pow(1 - engine.next_unit64(), float(one / alpha))
-        alpha += one
-    d = float(alpha - type(alpha)(np.float32(1) / np.float32(3)))
-    return scale * d * _gamma_cube(engine, d)
-
-
-_SQUEEZE = float(np.float32(0.0331))
-
-
-def _gamma_cube(engine: Engine, d: float) -> float:
-    c = 1.0 / math.sqrt(9.0 * d) if d > 0 else math.nan
-    while True:
-        x = _normal_one(engine)
-        y = 1.0 + c * x
-        if y <= 0:
-            continue
-        v = y * y * y
-        u = 1 - engine.next_unit64()
-        square = x * x
-        if u < 1.0 - _SQUEEZE * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
-            return v
-
-
-def dirichlet(engine: Engine, alpha: Array) -> Array:
-    """Points of the simplex along the last axis."""
-    if alpha.dtype != _F32 and alpha.dtype != _F64:
-        raise NotImplementedError(f"\"dirichlet\" not implemented for '{_name(alpha.dtype)}'")
-    parts = gamma(engine, alpha.astype(np.float64))
-    parts /= _sums(parts)[..., None]
-    one = alpha.dtype.type(1)
-    out: Array = parts.astype(alpha.dtype)
-    return np.clip(out, np.finfo(alpha.dtype).tiny, np.nextafter(one, one - one), out=out)
-
-
-def _sums(x: Floats64) -> Floats64:
-    """Sums along the last axis in the order of PyTorch's kernel: vectors of four in four strips.
-
-    Doubt: beyond 256 numbers the kernel cascades, and the last bit may differ.
-    """
-    lead, vectors, rounds = x.shape[:-1], x.shape[-1] // 4, x.shape[-1] // 16
-    lanes = x[..., : vectors * 4].reshape(lead + (vectors, 4))
-    strips = lanes[..., : rounds * 4, :].reshape(lead + (rounds, 4, 4)).sum(-3)
-    for i in range(rounds * 4, vectors):
-        strips[..., 0, :] += lanes[..., i, :]
-    total = np.zeros(lead)
-    for i in range(vectors * 4, x.shape[-1]):
-        total += x[..., i]
-    packed = strips[..., 0, :] + strips[..., 1, :] + strips[..., 2, :] + strips[..., 3, :]
-    for i in range(4):
-        total += packed[..., i]
-    return total
-
-
-def binomial(engine: Engine, count: Array, prob: Array) -> Array:
-    """How many of `count` trials succeed, `prob` each."""
-    for label, array in (("count", count), ("prob", prob)):
-        if array.dtype.char not in _DIGITS:
-            raise ValueError(f"binomial only supports floating-point dtypes for {label}, got: {_name(array.dtype)}")
-    if count.dtype != prob.dtype:
-        raise RuntimeError(f"Found dtype {_name(prob.dtype)} but expected {_name(count.dtype)}")
-    if count.dtype.itemsize == 2:
-        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{_name(count.dtype)}'")
-    count, prob = np.broadcast_arrays(count, prob)
-    values = [_binomial_one(engine, n, p) for n, p in zip(count.ravel(), prob.ravel())]
-    return np.array(values, count.dtype).reshape(count.shape)
-
-
-def _binomial_one(engine: Engine, n: Any, p: Any) -> float:
-    if n <= 0 or p <= 0:
-        return 0.0
-    if p >= 1:
-        return float(n)
-    if p > 0.5:
-        return float(n - type(n)(_successes(engine, n, type(p)(1.0 - float(p)))))
-    return _successes(engine, n, p) if p <= 0.5 else math.nan
-
-
-def _successes(engine: Engine, n: Any, p: Any) -> float:
-    """For p of at most a half. `n` and `p` are NumPy scalars, whose precision their product keeps."""
-    return _binomial_rejection(engine, n, p) if n * p >= 10 else _binomial_inversion(engine, n, p)
-
-
-def _binomial_inversion(engine: Engine, n: Any, p: Any) -> float:
-    log_failure = float(np.log1p(-p)) if p.dtype == _F32 else math.log1p(-p)
-    spent, successes = 0.0, 0
-    while True:
-        spent += np.ceil(_log(engine.next_unit64()) / log_failure)
-        if spent > n:
-            return float(successes)
-        successes += 1
-
-
-_STIRLING_TAIL = (
-    0.0810614667953272,
-    0.0413406959554092,
-    0.0276779256849983,
-    0.02079067210376509,
-    0.0166446911898211,
-    0.0138761288230707,
-    0.0118967099458917,
-    0.0104112652619720,
-    0.00925546218271273,
-    0.00833056343336287,
-)
-
-
-def _stirling_tail(k: float) -> float:
-    if k < len(_STIRLING_TAIL):
-        return _STIRLING_TAIL[int(k)]
-    square = (k + 1) * (k + 1)
-    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
-
-
-def _binomial_rejection(engine: Engine, n: Any, p: Any) -> float:
-    """Hörmann's transformed rejection with a squeeze (1993)."""
-    draw, one = engine.next_unit64, type(n)(1)
-    deviation = float(np.sqrt(n * p * (one - p)))
-    b = 1.15 + 2.53 * deviation
-    a = -0.0873 + 0.0248 * b + 0.01 * float(p)
-    centre = float(n * p) + 0.5
-    squeeze = 0.92 - 4.2 / b
-    odds = float(p / (one - p))
-    alpha = (2.83 + 5.1 / b) * deviation
-    mode = float(np.floor((n + one) * p))
-    trials = float(n)
-    while True:
-        u, v = draw() - 0.5, draw()
-        distance = 0.5 - abs(u)
-        if distance == 0:
-            continue
-        k = float(math.floor((2 * a / distance + b) * u + centre))
-        if k < 0 or k > trials:
-            continue
-        if distance >= 0.07 and v <= squeeze:
-            return k
-        if _log(v * alpha / (a / (distance * distance) + b)) <= _binomial_bound(trials, k, mode, odds):
-            return k
-
-
-def _binomial_bound(n: float, k: float, mode: float, odds: float) -> float:
-    return (
-        (mode + 0.5) * math.log((mode + 1) / (odds * (n - mode + 1)))
-        + (n + 1) * math.log((n - mode + 1) / (n - k + 1))
-        + (k + 0.5) * math.log(odds * (n - k + 1) / (k + 1))
-        + _stirling_tail(mode)
-        + _stirling_tail(n - mode)
-        - _stirling_tail(k)
-        - _stirling_tail(n - k)
-    )
