@@ -172,7 +172,7 @@ def transpose(pull: Any, t: Tensor, outs: list[Tensor], op: Op) -> list[Tensor |
             g.edge, g.extra = LEAF, Extra()
         listed = op.outs == "many" or len(op.differentiable) > 1
         result = pull(tuple(gs) if listed else gs[0])
-    if not result.requires_grad:
+    if result is None or not result.requires_grad:
         return [None] * len(outs)
     wanted: dict[Any, Any] = {(accumulator(g), 0): None for g in gs}
     nodes: list[AccumulateGrad] = [accumulator(g) for g in gs]

@@ -65,8 +65,8 @@ class Family:
         """Refuse an `out=` that the kind of op does not take."""
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
-        """A cotangent in the shape and dtype of its input."""
-        return cast(g, dtype)
+        """A cotangent in the shape and dtype of its input; None where a rule has none."""
+        return None if g is None else cast(g, dtype)
 
     def vmap(
         self, op: Op, values: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: dict[str, Any]

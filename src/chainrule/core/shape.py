@@ -18,7 +18,8 @@ __all__ = [
     "contiguous_strides", "dense_strides", "expand_shape", "infer_size", "is_contiguous", "is_expandable_to",
     "is_non_overlapping_and_dense", "make_size", "memory_order", "met_strides", "narrow_start", "normalize_dim",
     "normalize_dims", "normalize_permutation", "numel", "reduced_shape", "select_index", "slice_indices",
-    "slice_length", "squeezed_shape", "storage_extent", "strides_for", "sum_to_size_axes",
+    "slice_length", "squeezed_shape", "storage_extent", "strides_for", "suggested_format",
+    "sum_to_size_axes",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -372,6 +373,26 @@ def is_contiguous(shape: Shape, strides: Shape, memory_format: layout.memory_for
         order = _FASTEST_FIRST[memory_format]
         return len(order) == len(shape) and _steps_evenly(shape, strides, order)
     return 0 in shape or _steps_evenly(shape, strides, range(len(shape) - 1, -1, -1))
+
+
+def suggested_format(shape: Shape, strides: Shape) -> layout.memory_format:
+    """The format that a tensor counts as being in: with the channels last, if its steps grow in that order."""
+    for format, order in _FASTEST_FIRST.items():
+        if len(order) == len(shape) and _grows(shape, strides, order):
+            return format
+    return layout.contiguous_format
+
+
+def _grows(shape: Shape, strides: Shape, order: Iterable[int]) -> bool:
+    """Are the steps those of axes in an order, the fastest first, whatever lies between?"""
+    if 0 in shape or not strides[1]:
+        return False
+    least = 0
+    for dim in order:
+        if strides[dim] < least or (dim == 0 and least == strides[1]):  # N11C counts as NCHW
+            return False
+        least = strides[dim] * shape[dim]
+    return True
 
 
 def _steps_evenly(shape: Shape, strides: Shape, order: Iterable[int]) -> bool:

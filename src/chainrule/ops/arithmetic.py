@@ -299,9 +299,9 @@ reciprocal.vjp(input=lambda g, out: g * -(out * out))
 
 def _check_pow(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     met = common_dtype(inputs)
-    if met is _BOOL:
-        raise unimplemented("pow", met)
     base, exponent = inputs
+    if met is _BOOL and not _is_one_of(exponent, (0, 1)):
+        raise unimplemented("pow", met)
     if met is complex32 and not (_is_one_of(base, (1,)) or _is_one_of(exponent, (0, 1))):
         raise unimplemented("pow", met)
     if met.category == INT and isinstance(exponent, (int, np.integer)) and exponent < 0:
@@ -314,6 +314,8 @@ def _is_one_of(x: Any, numbers: tuple[int, ...]) -> bool:
 
 def _integer_power(xp: Any, base: Any, exponent: Any) -> Any:
     """Powers of integers; a negative exponent leaves 0 of all but 1 and -1."""
+    if base.dtype.kind == "b":
+        return base | ~exponent
     if exponent.dtype.kind == "u" or not (exponent < 0).any():
         return xp.power(base, exponent)
     size = xp.power(base, xp.where(exponent < 0, exponent & 1, exponent))
@@ -348,7 +350,7 @@ def pow(xp: Any, input: Array | Number, exponent: Array | Number) -> Array:
         short = _SHORT_CUTS.get(exponent)
         if short is not None:
             return short(xp, input)
-    elif getattr(input, "dtype", None) is not None and input.dtype.kind in "iu":
+    elif getattr(input, "dtype", None) is not None and input.dtype.kind in "biu":
         return _integer_power(xp, input, exponent)
     elif getattr(exponent, "ndim", 1) == 0:
         short = _SHORT_CUTS.get(exponent[()])

@@ -400,9 +400,11 @@ alias(clamp, "clip")
 
 def _check_bound(kernel: str) -> Check:
     def check(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-        if isinstance(inputs[1], Tensor):
-            not_for(kernel, COMPLEX)(inputs, params)
         first, bound = inputs
+        if isinstance(bound, Tensor):
+            not_for(kernel, COMPLEX)(inputs, params)
+        elif isinstance(bound, complex):
+            raise NotImplementedError("clamp is not supported for complex types")
         _check_clamp((first, None, bound) if kernel == "minimum_cpu" else (first, bound, None), params)
 
     return check

@@ -12,13 +12,13 @@ from chainrule.core.device import device as Device
 from chainrule.core.dtype import bool_, complex128, float64
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import cast, elementwise
+from chainrule.core.layout import contiguous_format, preserve_format
 from chainrule.core.layout import memory_format as MemoryFormat
-from chainrule.core.layout import preserve_format
 from chainrule.core.notices import warn
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
-from chainrule.core.shape import strides_for
+from chainrule.core.shape import strides_for, suggested_format
 from chainrule.core.tensor import CPU, META, Tensor
 from chainrule.ops.arithmetic import one
 from chainrule.ops.create import place
@@ -86,6 +86,9 @@ def converted(
 
 
 def _in_order(t: Tensor, memory_format: Any) -> bool:
+    """Does a tensor count as being in a format? PyTorch takes as contiguous whatever has its channels not last."""
+    if memory_format is contiguous_format:
+        return suggested_format(tuple(t.shape), tuple(t.stride())) is contiguous_format
     return tuple(t.stride()) == tuple(strides_for(tuple(t.shape), memory_format))
 
 

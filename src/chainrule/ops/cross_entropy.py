@@ -303,7 +303,12 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
-    if extent_of(input) == extent_of(target) and target.dtype.is_floating_point:
+    if extent_of(input) == extent_of(target):
+        if not target.dtype.is_floating_point:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {target.dtype.title}"
+            )
+        input.size(axis)  # refuses, where there is no such axis
         return _soft_targets(input, target, weight, reduction, label_smoothing, axis)  # type: ignore[no-any-return]
     log_p = names.log_softmax(input, axis)
     plain = _nll(log_p, target, weight, reduction, ignore_index)

@@ -29,7 +29,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     dtype = promote_types(x1.dtype, x2.dtype) if x1.dtype is not x2.dtype else x1.dtype
     if not dtype.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.title}")
-    a, b = (x if tuple(x.shape) == shape and x.dtype is dtype else x.to(dtype).expand(shape) for x in (x1, x2))
+    x1, x2 = (x if x.dtype.is_floating_point else x.to(dtype) for x in (x1, x2))
+    a, b = (x if tuple(x.shape) == shape else x.expand(shape) for x in (x1, x2))
     lengths = tuple(call("linalg_vector_norm", x, 2, dim, True).clone() for x in (a, b))
     with no_grad():
         for length in lengths:

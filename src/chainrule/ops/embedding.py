@@ -35,8 +35,13 @@ def _batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return embedding_op.public(call("reshape", weight, shape=(size * rows, -1)), indices + first, **params)
 
 
+def _check_table(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    if inputs[0].requires_grad:
+        inputs[0].size(0)  # the rule wants to know how many rows there are, before anyone looks whether there are
+
+
 @indexing(
-    linear=True, spelled="f", name="embedding", vmap=_batched, real_slopes=True,
+    linear=True, spelled="f", name="embedding", vmap=_batched, real_slopes=True, check=_check_table,
     samples=samples(real, [((5, 3), Drawn(integers(5), 2, 4))], padding_idx=[-1, 2]),
 )  # fmt: skip
 def embedding_op(
@@ -123,10 +128,12 @@ embedding_again.vjp(
 )
 
 
-def _padding(padding_idx: int, rows: int) -> int:
-    if not -rows <= padding_idx < rows:
+def _padding(padding_idx: int, weight: Any) -> int:
+    """The row that gets no gradient; nobody asks whether there is a first."""
+    rows = weight.size(0) if padding_idx else 0
+    if padding_idx and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
-    return padding_idx % rows
+    return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
 @composite("f", "embedding_renorm_")
@@ -141,7 +148,7 @@ def _embedding(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of `weight` that `input` names; rows longer than `max_norm` are first shortened, in place."""
-    padding = -1 if padding_idx is None else _padding(padding_idx, weight.shape[0])
+    padding = -1 if padding_idx is None else _padding(padding_idx, weight)
     if max_norm is not None:
         embedding_op.public(
             weight.detach(), input, padding, scale_grad_by_freq, sparse

@@ -19,7 +19,7 @@ from chainrule.core import shape as shapes
 from chainrule.core.ambient import here
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.dtype import int64
-from chainrule.core.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
+from chainrule.core.layout import preserve_format
 from chainrule.core.notices import warn
 from chainrule.core.public import attribute, method, quiet_method, spell
 from chainrule.core.tensor import CPU, LEAF, WRAPPERS, Tensor, fresh
@@ -256,12 +256,7 @@ def resize_as_(self: Tensor, the_template: Any, memory_format: Any = None) -> Te
 
 def _suggested(t: Any) -> Any:
     """The memory format a tensor is in."""
-    by_rank = {4: channels_last, 5: channels_last_3d}.get(t.ndim)
-    return (
-        by_rank
-        if by_rank is not None and not t.is_contiguous() and t.is_contiguous(memory_format=by_rank)
-        else contiguous_format
-    )
+    return shapes.suggested_format(tuple(t.shape), tuple(t.stride()))
 
 
 def resize_output(out: Tensor, shape: Shape, result: Tensor | None = None) -> None:

@@ -98,6 +98,20 @@ class Folded(Elementwise):
         return getattr(each.flatten(1), params["reduction"])(1)
 
 
+class FoldedInto(Folded):
+    """The same with the result in the dtype of one input, whatever dtypes met."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def compute(self, xp: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        result, want = super().compute(xp, op, inputs, params), inputs[self.at].dtype
+        have = OF_NUMPY[result.dtype]
+        if not can_cast(have, want):
+            raise RuntimeError(f"result type {have.title} can't be cast to the desired output type {want.title}")
+        return result if have is want else result.astype(want.numpy)
+
+
 loss = Folded().decorate
 one: list[tuple[Any, ...]] = [((3, 4), (3, 4)), ((), ())]
 
@@ -166,7 +180,7 @@ _smooth_l1.vjp(
 )
 
 
-@loss(
+@FoldedInto(0).decorate(
     spelled="", name="huber_loss", check=only_floats_of("huber_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS), delta=[0.7]),
 )  # fmt: skip
@@ -227,7 +241,7 @@ def _bce_target_slope(g: Any, input: Any, weight: Any, reduction: str) -> Any:
 _bce.vjp(input=_bce_slope, target=_bce_target_slope)
 
 
-@loss(
+@FoldedInto(1).decorate(
     spelled="", name="binary_cross_entropy_with_logits", check=only_floats("log_sigmoid_cpu"),
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )  # fmt: skip
@@ -241,12 +255,10 @@ def _bce_logits(
     reduction: str,
 ) -> Array:
     """The same of the sigmoid of the input, without computing it."""
-    tail = xp.log1p(xp.exp(-xp.abs(input)))
-    if pos_weight is None:
-        each = xp.maximum(input, 0) - input * target + tail
-    else:
-        each = (1 - target) * input + ((pos_weight - 1) * target + 1) * (tail + xp.maximum(-input, 0))
-    return folded(_weighted(each, weight), reduction)
+    miss = xp.log1p(xp.exp(-xp.abs(input))) + xp.maximum(-input, 0)
+    if pos_weight is not None:
+        miss = ((pos_weight - 1) * target + 1) * miss
+    return folded(_weighted((1 - target) * input + miss, weight), reduction)
 
 
 def _logits_slope(g: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
@@ -375,14 +387,6 @@ def smooth_l1_loss(
     return _smooth_l1.public(input, target, reduction=reduction, beta=beta)  # type: ignore[no-any-return]
 
 
-def _in_dtype_of(input: Any, out: Any) -> Any:
-    if not can_cast(out.dtype, input.dtype):
-        raise RuntimeError(
-            f"result type {out.dtype.title} can't be cast to the desired output type {input.dtype.title}"
-        )
-    return out.to(input.dtype)
-
-
 @composite(spelled="n")
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
@@ -394,8 +398,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is None:
-        out = _huber.public(input, target, reduction=reduction, delta=delta)
-        return out if out.dtype is input.dtype else _in_dtype_of(input, out)  # type: ignore[no-any-return]
+        return _huber.public(input, target, reduction=reduction, delta=delta)  # type: ignore[no-any-return]
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Inputs and weights must have the same size.")
     return fold(_huber.public(input, target, reduction="none", delta=delta) * weight, reduction)  # type: ignore[no-any-return]
@@ -439,8 +442,8 @@ def binary_cross_entropy_with_logits(
     reduction = asked_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    out = _bce_logits.public(input, target, _expanded(weight, input), _expanded(pos_weight, input), reduction=reduction)
-    return out if out.dtype is target.dtype else _in_dtype_of(target, out)  # type: ignore[no-any-return]
+    weight, pos_weight = _expanded(weight, input), _expanded(pos_weight, input)
+    return _bce_logits.public(input, target, weight, pos_weight, reduction=reduction)  # type: ignore[no-any-return]
 
 
 def _expanded(weight: Any, like: Any) -> Any:

@@ -24,6 +24,7 @@ from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
+from chainrule.core.shape import dense_strides, is_contiguous, suggested_format
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import laid_as, packed, packed_or_last
@@ -635,7 +636,16 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
         eps = finfo(wide.dtype).eps
     axes = tuple(range(input.ndim - len(shape), input.ndim))
     scaled = wide * (wide.pow(2).mean(axes, True) + eps).rsqrt()
-    return (scaled if weight is None else scaled * weight).type_as(input)  # type: ignore[no-any-return]
+    scaled = scaled if weight is None else scaled * weight
+    if not input.is_contiguous():
+        scaled = _as_suggested(scaled, tuple(input.shape), tuple(input.stride()))
+    return scaled.type_as(input)  # type: ignore[no-any-return]
+
+
+def _as_suggested(scaled: Any, shape: Ints, steps: Ints) -> Any:
+    """What was computed from an input of these steps, in the format that they suggest."""
+    want = suggested_format(shape, steps)
+    return scaled if is_contiguous(shape, dense_strides(shape, steps), want) else scaled.clone(memory_format=want)
 
 
 def _check_rms(input: Any, shape: Ints, weight: Any) -> None:

@@ -48,6 +48,7 @@ def bordered(mode: str, rank: int, name: str, node: str) -> Any:
 
     def forward(xp: Any, input: Array, padding: Ints) -> Array:
         if input.dtype.kind == "b":
+            xp.pad.pad_output_shape(input.shape, tuple(padding), mode)  # has the word first
             raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
         found = xp.pad.pad(input, tuple(padding), mode)
         return found if mode == "circular" else laid_as(found, input)

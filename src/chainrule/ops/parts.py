@@ -144,10 +144,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 )  # fmt: skip
 def diagonal(xp: Any, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """The diagonals of the planes that two axes span, along a new last axis."""
-    first, second = (
-        normalize_dim(dim1, input.ndim, wrap_scalar=False),
-        normalize_dim(dim2, input.ndim, wrap_scalar=False),
-    )
+    first, second = normalize_dim(dim1, input.ndim), normalize_dim(dim2, input.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     have, steps = input.shape, memory.element_strides(input)

@@ -14,11 +14,12 @@ from chainrule.backends.meta import empty as hollow
 from chainrule.core.ambient import LISTENING
 from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import general, spread
+from chainrule.core.layout import contiguous_format
 from chainrule.core.notices import alert_nondeterministic
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
-from chainrule.core.shape import normalize_dim
+from chainrule.core.shape import normalize_dim, suggested_format
 from chainrule.core.tensor import Tensor
 from chainrule.ops import names
 from chainrule.ops.along import SAME_OUT, laid_as
@@ -501,8 +502,6 @@ def _output_size(name: str, rank: int, input: Any, output_size: Any, is_mean: bo
     if rank > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if is_mean and output_size in (1, (1,) * rank, [1] * rank):
-        for at in range(-1, -1 - rank, -1):
-            normalize_dim(at, input.ndim, wrap_scalar=False)
         return (1,) * rank
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}")
@@ -519,8 +518,16 @@ def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     if rank == 1:
         return _ADAPTIVE[2][0].public(input.unsqueeze(-2), (1, *size)).squeeze(-2)
     if all(n == 1 for n in size) and (rank == 2 or 0 not in input.shape[-rank:]):
-        return input.mean(tuple(range(-rank, 0))[::-1], True)
+        return _last_as_input(input.mean(tuple(range(-rank, 0))[::-1], True), input)
     return _ADAPTIVE[rank][0].public(input, size)
+
+
+def _last_as_input(means: Any, input: Any) -> Any:
+    """Means that keep one element of each channel, with the channels last if those of the input are."""
+    if suggested_format(tuple(input.shape), tuple(input.stride())) is contiguous_format:
+        return means
+    n, c, *ones = means.shape
+    return means.as_strided_((n, c, *ones), (c, 1, *[c for _ in ones]))
 
 
 def _adaptive_max_pool(rank: int, input: Any, output_size: Any) -> Any:

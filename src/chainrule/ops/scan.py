@@ -111,10 +111,10 @@ running_product.vjp(
 def _accumulated(xp: Any, ufunc: Any, input: Any, dim: int, dtype: DType | None) -> Any:
     want = sum_dtype(input, dtype)
     x = restore_dtype(input, wide(want))
+    axis = normalize_dim(dim, input.ndim)
     if want == np.bool_ and input.ndim and input.size:
         name = "cumsum" if ufunc is np.add else "cumprod"
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-    axis = normalize_dim(dim, input.ndim)
     out = np.ascontiguousarray(ufunc.accumulate(x, axis, x.dtype)) if input.ndim else x.copy()
     return restore_dtype(out, want)
 
@@ -235,6 +235,7 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: _placed_back(g, indices, i
 
 def _check_logcumsumexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype = inputs[0].dtype
+    normalize_dim(params["dim"], inputs[0].ndim)
     if dtype.category < 2:
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtype.title}'")
 
@@ -243,13 +244,7 @@ def _check_logcumsumexp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None
 def logcumsumexp(xp: Any, input: Array, dim: int) -> Array:
     """The logarithm of the running sum of exponentials along an axis."""
     axis = normalize_dim(dim, input.ndim)
-    if input.dtype.kind != "c":
-        return xp.sorting.logcumsumexp(input, axis)
-    if not input.ndim or not input.size:
-        return input.copy()
-    top = xp.maximum.accumulate(input.real, axis).max(axis, keepdims=True)
-    with np.errstate(all="ignore"):
-        return xp.log(xp.add.accumulate(xp.exp(input - top), axis)) + top
+    return xp.sorting.logcumsumexp(input, axis)
 
 
 def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:

@@ -107,9 +107,10 @@ def repeat_interleave(
     dim = normalize_dim(dim, input.ndim)
     if not input.ndim:
         normalize_dim(dim + 1, 0)  # there is no axis behind it, along which parts would be repeated: PyTorch's words
-    if isinstance(repeats, Tensor) and repeats.shape.numel() != 1:
-        return _by_counts(input, repeats, dim, output_size)
-    times = int(repeats.item()) if isinstance(repeats, Tensor) else as_int("repeat_interleave", "repeats", 2, repeats)
+    if isinstance(repeats, Tensor):
+        alone = repeats.shape.numel() == 1
+        return _by_counts(input, expand(repeats, (input.shape[dim],)) if alone else repeats, dim, output_size)
+    times = as_int("repeat_interleave", "repeats", 2, repeats)
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
     have = tuple(input.shape)
@@ -296,10 +297,23 @@ def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
     return packed(xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype)))
 
 
+def _write_zeros(title: str) -> Any:
+    """How the in-place forms write: zeros alone, so that elements that share memory do not matter."""
+
+    def write(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        target, diagonal, lower = inputs[0].raw, params["diagonal"], title == "tril"
+        _check_matrix(title, target.ndim)
+        rows, columns = target.shape[-2:]
+        keep = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
+        target[..., ~keep if lower else keep] = 0
+
+    return write
+
+
 _corner = samples(real, [((3, 4),), ((2, 3, 3),)], diagonal=[0, 1, -1])
 
 
-@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_tril)
+@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_tril, write=_write_zeros("tril"))
 def tril(xp: Any, input: Array, diagonal: int = 0) -> Array:
     """The elements on and below a diagonal, zeros elsewhere."""
     _check_matrix("tril", input.ndim)
@@ -309,7 +323,7 @@ def tril(xp: Any, input: Array, diagonal: int = 0) -> Array:
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
 
 
-@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_triu)
+@general(linear=True, exact=SAME_OUT, spelled="fmi", samples=_corner, vmap=_batch_triu, write=_write_zeros("triu"))
 def triu(xp: Any, input: Array, diagonal: int = 0) -> Array:
     """The elements on and above a diagonal, zeros elsewhere."""
     _check_matrix("triu", input.ndim)

@@ -105,8 +105,17 @@ def need_extent(name: str, input: Any, dim: int) -> None:
         raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
 
 
+def _check_kthvalue(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    x, k, dim = inputs[0], params["k"], params["dim"]
+    axis = normalize_dim(dim, x.ndim)
+    need_extent("kthvalue", x, dim)
+    if not 0 <= k <= (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    refuse_unordered("kthvalue_cpu", "kthvalue", scalars=False)(inputs, params)
+
+
 @reduction(
-    outs=("values", "indices"), check=refuse_unordered("kthvalue_cpu", "kthvalue", scalars=False),
+    outs=("values", "indices"), check=_check_kthvalue,
     exact=lambda name, **_: "output values must be of same type as input" if name == "values"
     else "output indices must be of scalar type Long",
     samples=samples(apart, [((3, 4),)], k=[1, 2], dim=[0, -1], keepdim=[False, True]),

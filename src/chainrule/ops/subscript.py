@@ -18,7 +18,7 @@ from chainrule.autograd.door import door
 from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import LISTENING, here
-from chainrule.core.dtype import OF_NUMPY
+from chainrule.core.dtype import FLOAT, OF_NUMPY
 from chainrule.core.family import call, front, indexing, shape_of, spread, sum_to
 from chainrule.core.function_protocol import override
 from chainrule.core.literal import array_of, cast_number
@@ -148,6 +148,10 @@ def index(xp: Any, input: Array, indices: Array, *, dims: tuple[int, ...]) -> Ar
     try:
         found = input.take(indices, dims[0]) if len(dims) == 1 else input[_at(indices, dims)]
     except IndexError as error:
+        key = _at(indices, dims)
+        _refuse_nothing(input, key)
+        if 0 in _shape_at(input, key):  # where nothing is read nobody looks
+            return np.empty(_shape_at(input, key), input.dtype)
         raise _in_words(error, dims) from None
     if found.ndim < 2 or (input.flags.c_contiguous and found.flags.c_contiguous and indices.flags.c_contiguous):
         return found
@@ -218,8 +222,6 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, indices, values = (t.raw for t in inputs)
     check_apart(target, inputs[1:])
     key = _at(indices, params["dims"])
-    if indices.size and any([not target.shape[d] for d in params["dims"]]):
-        raise IndexError("index is out of bounds for dimension with size 0")
     _check_values(target, key, values)
     if params["accumulate"]:
         if values.size and indices.size:
@@ -246,7 +248,14 @@ def _shape_at(target: Any, key: Any) -> tuple[int, ...]:
     return (*rest[:at], *want, *rest[at:])
 
 
+def _refuse_nothing(target: Any, key: Any) -> None:
+    """Refuse to look for elements along an axis that has none, before anything else is refused."""
+    if any([not n and not isinstance(k, slice) and k.size for n, k in zip(target.shape, key)]):
+        raise IndexError("index is out of bounds for dimension with size 0")
+
+
 def _check_values(target: Any, key: Any, values: Any) -> None:
+    _refuse_nothing(target, key)
     shape = _shape_at(target, key)
     lead = len(shape) - values.ndim
     if lead < 0 or any(n != 1 and n != m for n, m in zip(values.shape, shape[lead:])):
@@ -282,6 +291,8 @@ def index_put(
     try:
         found = xp.scatter.index_put(input, key, values, accumulate and values.size > 0 and indices.size > 0)
     except IndexError as error:
+        if 0 in _shape_at(input, key):  # where nothing is written nobody looks
+            return input.copy()
         raise _in_words(error, dims) from None
     return memory.ordered_as(found, input)
 
@@ -764,7 +775,10 @@ def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = 
 def _index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """The tensor with values written (or added) at the positions that index tensors name."""
     x, found, dims = _put_parts(input, indices)
-    values = _filling(input, indices, values, accumulate)
+    filled = _filling(input, indices, values, accumulate)
+    if filled is not values and values.requires_grad and input.dtype.category < FLOAT and here().grad:
+        raise RuntimeError(f"Autograd not support dtype: {input.dtype.title}")
+    values = filled
     return index_put.public(x, found, values, dims=dims, accumulate=accumulate)  # type: ignore[no-any-return]
 
 

@@ -241,12 +241,12 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @composite(quick=True)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Several axes in the place of one; one of `sizes` may be -1."""
-    if not input.ndim:
-        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     parts = read_list("unflatten", "sizes", sizes, 2)
     dim = normalize_dim(dim, input.ndim)
     if not len(sizes):
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not input.ndim:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     length = input.shape[dim]
     try:
         parts = shapes.infer_size(parts, length)

@@ -30,6 +30,16 @@ def _pairs(padding: Ints, rank: int) -> list[tuple[int, int, int]]:
     return [(axis, before, after) for axis, before, after in pairs if before or after]
 
 
+def _check_batch(shape: Ints, padding: Ints, mode: str) -> None:
+    """Beside constants, and circles, only a batch may be empty, where there is an axis for it."""
+    rank = len(padding) // 2
+    if mode in ("reflect", "replicate") and 0 in shape[len(shape) - rank - 1 :]:
+        raise RuntimeError(
+            f"Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(shape)}"
+        )
+
+
 def _check_extent(shape: Ints, axis: int, before: int, after: int, mode: str) -> None:
     n = shape[axis]
     if mode == "reflect" and max(before, after) >= n:
@@ -56,6 +66,7 @@ def pad_output_shape(shape: Ints, padding: Ints, mode: str = "constant") -> Ints
     """The shape of a padded array, or PyTorch's refusal."""
     if mode not in MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    _check_batch(shape, padding, mode)
     out = list(shape)
     for axis, before, after in _pairs(padding, len(shape)):
         out[axis] += before + after

@@ -63,9 +63,9 @@ def _require_within_self(index: Array, size: int) -> None:
         raise IndexError("index out of range in self")
 
 
-def _require_within_numel(index: Array, numel: int) -> None:
+def _require_within_numel(index: Array, numel: int, nothing: str) -> None:
     if index.size and not numel:
-        raise IndexError("take(): tried to take from an empty tensor")
+        raise IndexError(nothing)
     wrong = _outside(index, -numel, numel)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {numel} elements.")
@@ -276,7 +276,8 @@ def index_select(x: Array, dim: int, index: Array) -> Array:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if x.ndim == 0 and index.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-    wrong = index[(index < 0) | (index >= rows.shape[dim])] if dim == 1 else index[:0]  # other axes say less
+    talks = dim == 1 or (rows.ndim > 1 and not rows.size)  # other axes say less
+    wrong = index[(index < 0) | (index >= rows.shape[dim])] if talks else index[:0]
     if wrong.size:
         wrong = wrong[0]
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={rows.shape[dim]}")
@@ -305,7 +306,8 @@ def _require_slices(x: Array, dim: int, index: Array, src: Array, name: str, err
         raise error(
             f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim){colon} ({extent}){comma}"
         )
-    if shape[:dim] + shape[dim + 1 :] != source[:dim] + source[dim + 1 :]:
+    ranks_apart = x.ndim != src.ndim and name != "index_copy"
+    if ranks_apart or shape[:dim] + shape[dim + 1 :] != source[:dim] + source[dim + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(x.shape)} source.shape = {list(src.shape)}"
@@ -316,7 +318,12 @@ def index_add(x: Array, dim: int, index: Array, src: Array, alpha: complex = 1) 
     """x with alpha * src added to the slices `index` names: the adjoint of index_select, added to x."""
     index, dim = _vector(index, "index_add"), dim % max(x.ndim, 1)
     _require_slices(x, dim, index, src, "index_add", RuntimeError)
-    _require_within_dim(index, (x.shape or (1,))[dim], dim)
+    if x.ndim > 1 and not x.size:
+        return x.copy()
+    size = (x.shape or (1,))[dim]
+    if x.ndim > 1 and dim in (0, x.ndim - 1) and alpha == 1 and index.dtype == np.int64:  # a scatter to PyTorch
+        _require_within_dim(index, size, dim)
+    _require_within_self(index, size)
     positions, values = _slices(x, dim, index, src)
     return _accumulate(np.add, x, positions, values if alpha == 1 else values * np.asarray(alpha).astype(x.dtype))
 
@@ -325,6 +332,8 @@ def index_copy(x: Array, dim: int, index: Array, src: Array) -> Array:
     """x with the slices `index` names replaced by those of src."""
     index, dim = _vector(index, "index_copy"), dim % max(x.ndim, 1)
     _require_slices(x, dim, index, src, "index_copy", IndexError)
+    if index.size and not x.size:
+        return _untouched(x, dim)
     wrong = _outside(index, 0, (x.shape or (1,))[dim])
     if wrong is not None:
         size = (x.shape or (1,))[dim]
@@ -332,10 +341,19 @@ def index_copy(x: Array, dim: int, index: Array, src: Array) -> Array:
     return _assign(x, *_slices(x, dim, index, src))
 
 
+def _untouched(x: Array, dim: int) -> Array:
+    """What a write along `dim` leaves of an array without elements: nobody looks where, if there are slices at all."""
+    if not x.shape[dim] and all(_replaced(x, dim, 1)):
+        raise RuntimeError(f"index is out of bounds for dimension {dim} with size 0")
+    return x.copy()
+
+
 def index_fill(x: Array, dim: int, index: Array, value: Any) -> Array:
     """x with `value` in the slices `index` names; negative indices count from the end."""
     index, dim = _vector(index, "index_fill"), dim % max(x.ndim, 1)
     size = (x.shape or (1,))[dim]
+    if index.size and not x.size:
+        return _untouched(x, dim)
     _require_within_dim(index, size, dim, IndexError, low=-size)
     return _assign(x, _row_positions(x.shape or (1,), dim, index % max(size, 1)), np.asarray(value).astype(x.dtype))
 
@@ -358,7 +376,7 @@ def index_reduce(x: Array, dim: int, index: Array, src: Array, reduce: str, incl
 def take(x: Array, index: Array) -> Array:
     """The elements of flattened x that `index` names, in the shape of `index`."""
     _require_integer(index, "take")
-    _require_within_numel(index, x.size)
+    _require_within_numel(index, x.size, "take(): tried to take from an empty tensor")
     return np.asarray(x.reshape(-1).take(index)) if index.size else np.empty(index.shape, x.dtype)
 
 
@@ -375,7 +393,7 @@ def put(x: Array, index: Array, source: Array, accumulate: bool = False) -> Arra
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.size}, index.numel() = {index.size}"
         )
-    _require_within_numel(index, x.size)
+    _require_within_numel(index, x.size, "put_(): Tried to put elements into an empty tensor")
     positions, values = index.reshape(-1) % max(x.size, 1), source.reshape(-1)
     return _accumulate(np.add, x, positions, values) if accumulate else _assign(x, positions, values)
 
@@ -507,6 +525,8 @@ def bincount(x: Array, weights: Array | None = None, minlength: int = 0) -> Arra
 def embedding(weight: Array, indices: Array) -> Array:
     """The rows of `weight` that `indices` names."""
     _require_integer(indices, "embedding")
+    if indices.size and not weight.shape[0]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     _require_within_self(indices, weight.shape[0])
     if not indices.size:
         return np.empty(indices.shape + weight.shape[1:], weight.dtype)

@@ -387,4 +387,29 @@ def logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(np.logaddexp.accumulate(x, dim))
+        if x.dtype.kind == "c":
+            return _complex_logcumsumexp(x, dim)
+        out = np.ascontiguousarray(np.logaddexp.accumulate(x, dim))
+        out += 0.0  # a sum that begins with log(0) is never -0
+    return out
+
+
+def _complex_logcumsumexp(x: Array, dim: int) -> Array:
+    """Term by term: the angles add up, and may leave (-pi, pi]."""
+    out = np.empty(x.shape, x.dtype)
+    rows, to = np.moveaxis(x, dim, 0), np.moveaxis(out, dim, 0)
+    total = np.full(rows.shape[1:], -np.inf, x.dtype)
+    for at, row in enumerate(rows):
+        to[at] = total = _log_of_sum(total, row)
+    return out
+
+
+def _log_of_sum(a: Array, b: Array) -> Array:
+    """log(exp(a) + exp(b)), from the larger; where both are infinite, of one sign, what is left of them."""
+    swap = a.real > b.real
+    low, high = np.where(swap, b, a), np.where(swap, a, b)
+    found = np.log1p(np.exp(low - high)) + high
+    both = np.isinf(low.real) & (low.real == high.real)
+    if both.any():
+        found = np.where(both, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), found)
+    return np.asarray(np.where(np.isnan(a) | np.isnan(b), a.dtype.type(complex("nan+nanj")), found))
