@@ -183,7 +183,7 @@ def difference(steps: list[Step], other: Any, every: bool) -> Difference | None:
 def shaky(steps: list[Step], reference: list[Seen], every: bool) -> bool:
     """Does PyTorch itself say something else when its inputs move by rounding errors of the dtypes in play, each by
     another?"""
-    zeros = "0" * {1e-7: 10, 2e-4: 3, 6e-2: 0}[tolerance(steps)]
+    zeros = "0" * {1e-7: 10, 2e-4: 3, 6e-2: 0}[tolerance(steps, reference)]
     for errors in ("3592748", "81493", "629"):
         digits = itertools.cycle(errors)
         moved = [Step(s.kind, LAST_DIGIT.sub(lambda _: zeros + next(digits), s.text)) for s in steps]
@@ -211,7 +211,7 @@ def first_difference(
     steps: list[Step], theirs: list[Seen], mine: list[Seen], lenient: bool = False
 ) -> Difference | None:
     computed = gradients(steps)
-    leeway = Leeway(computed, made_of(computed, steps), lenient, tolerance(steps))
+    leeway = Leeway(computed, made_of(computed, steps), lenient, tolerance(steps, theirs))
     leeway.hooked = any(s.kind == "hook" for s in steps)
     for at, (a, b) in enumerate(zip(theirs, mine)):
         leeway.second = leeway.second or "create_graph" in steps[at].text
@@ -265,8 +265,10 @@ def kind_of(detail: str, steps: list[Step]) -> str:
     return made[-1] if made and re.fullmatch(r"[vg]\d+", name) else steps[-1].kind
 
 
-def tolerance(steps: list[Step]) -> float:
-    text = "\n".join(s.text for s in steps)
+def tolerance(steps: list[Step], seen: list[Seen]) -> float:
+    """What the coarsest dtype of a program allows: one that its text names, or that a value has."""
+    dtypes = {v["dtype"] for one in seen for v in one.facts.values() if isinstance(v, dict)}
+    text = "\n".join([*(s.text for s in steps), *dtypes])
     if any(word in text for word in ("float16", "half()", "bfloat16")):
         return 6e-2
     return (

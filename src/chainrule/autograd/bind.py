@@ -63,6 +63,15 @@ def in_order(r: Any, *operands: Any) -> tuple[Any, Store | None]:
     return r, turned_store(r)
 
 
+def alone(op: Op, keepdim: Any) -> None:
+    """No axes are given: then nobody may ask to keep them."""
+    if keepdim is True:
+        raise TypeError(
+            f"{op.name}() received an invalid combination of arguments - got (Tensor, keepdim=bool), but expected "
+            "keepdim beside dim"
+        )
+
+
 _COMMON: dict[str, Any] = {
     "__name__": "chainrule.generated", "BOOL": BOOL, "BOUNDS": BOUNDS, "I64": I64, "REALS": REALS, "F32": F32,
     "F64": F64, "INSIDE": INSIDE, "LEAF": LEAF, "LISTENING": LISTENING, "PLAIN": PLAIN, "Port": Port, "QUIET": QUIET,
@@ -71,6 +80,7 @@ _COMMON: dict[str, Any] = {
     "new": object.__new__, "refresh": refresh, "tick": tick, "Cut": Cut, "cut_here": cut_here,
     "Unsupported": Unsupported, "LISTS": frozenset((list, tuple)), "Size": Size, "listed": listed, "replain": replain,
     "with_aliases": with_aliases, "with_early": with_early, "xp": cpu, "REQUIRED": REQUIRED, "OF_NUMPY": OF_NUMPY,
+    "ABSENT": ABSENT, "alone": alone,
     "N32": F32_NUMBERS, "N64": F64_NUMBERS, "Sink": Sink, "attach": attach, "in_order": in_order,
     "turned_store": turned_store,
 }  # fmt: skip
@@ -105,6 +115,8 @@ def _public_source(op: Op, bare: bool = False, ranks: tuple[int, ...] = ()) -> s
     elif "dim" in op.params:
         given = ", ".join(f"{p!r}: {p}" for p in (*op.params, "out"))
         lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
+        if _is_paired(op):
+            lines.append("    if dim is ABSENT: dim = alone(op, keepdim)")
     if op.early and not bare:
         params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
         lines.append(f"    if early: return with_early(op, op, ({', '.join(op.inputs)}, *early), {params}, out)")
@@ -138,6 +150,11 @@ def _fast_lines(op: Op, slow: str, bare: bool, ranks: tuple[int, ...]) -> list[s
     lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ", bare)]
     lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ", bare)]
     return [*lines, f"    else: {slow}", *_finish(op)]
+
+
+def _is_paired(op: Op) -> bool:
+    """Has PyTorch an overload without axes, and so without `keepdim`?"""
+    return op.overload == "dim" and "keepdim" in op.params
 
 
 def _is_no_flag(op: Op, name: str) -> str:
@@ -463,10 +480,13 @@ def _settle(op: Op, public: Any) -> None:
 
 
 def _with_absent(op: Op, made: Any) -> Any:
-    """The defaults: what is required may be absent from `dim` on, for that one may be given as `axis`."""
+    """The defaults: what is required may be absent from `dim` on, for that one may be given as `axis`; where `keepdim`
+    goes with it alone, it is known whether it was given."""
     defaults = made.__defaults__ or ()
     names = made.__code__.co_varnames[: made.__code__.co_argcount]
     required = names[: len(names) - len(defaults)]
+    if _is_paired(op):
+        return tuple([ABSENT if n == "dim" else d for n, d in zip(names[len(required) :], defaults)])
     if "dim" not in required[1:] or not made.__code__.co_flags & CO_VARKEYWORDS:
         return made.__defaults__
     return (ABSENT,) * (len(required) - required.index("dim")) + defaults

@@ -107,7 +107,7 @@ def replain(op: Op, given: dict[str, Any]) -> Any:
 
 def as_int(title: str, name: str, position: int, value: Any) -> int:
     """An int argument from whatever counts as one."""
-    if not isinstance(value, (float, str)):
+    if not isinstance(value, (bool, float, str)):
         try:
             return int(operator.index(value))
         except TypeError:

@@ -49,7 +49,8 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
         if done:
             return result
     if out is not None and op.fills and params["dtype"] is None and isinstance(out, Tensor):
-        params = {**params, "dtype": out.dtype}
+        if op.fills is True or op.fills(inputs, params, out):
+            params = {**params, "dtype": out.dtype}
     params = checked(op, inputs, params)
     try:
         result = apply(op, inputs, params)
@@ -219,7 +220,7 @@ def with_aliases(op: Op, given: dict[str, Any], aliased: dict[str, Any]) -> Any:
     """NumPy's names for PyTorch's parameters: `axis` for `dim`, `keepdims` for `keepdim`."""
     for name, value in aliased.items():
         known = _ALIASES.get(name)
-        if known not in given or given[known] is not op.defaults.get(known, ABSENT):
+        if known not in given or (given[known] is not ABSENT and given[known] is not op.defaults.get(known, ABSENT)):
             raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
         given[known] = value
     return op.fn.public(**given)

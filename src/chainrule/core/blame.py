@@ -192,6 +192,8 @@ def kind_of(value: Any) -> str:
     if kind in (tuple, list) and value:
         inside = ", ".join(sorted({kind_of(v) for v in value}))
         return f"tuple of ({inside})" if kind is tuple else f"list of [{inside}]"
+    if kind is DType:
+        return "torch.dtype"
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 

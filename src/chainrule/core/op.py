@@ -101,7 +101,7 @@ class Op:
         "early",  # the number that a deprecated form of the call takes second: `add(x, 2, y)`; or ""
         "exact",  # the message when out= has not the result's very dtype, or what gives it (door._check_out); or None
         "family",
-        "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say
+        "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say; or whether so
         "fn",  # the function a declaration returns
         "forward",
         "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
@@ -166,7 +166,7 @@ class Op:
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)
         self.exact: str | Callable[..., str | None] | None = facts.pop("exact", None)
-        self.fills: bool = facts.pop("fills", False)
+        self.fills: bool | Callable[..., bool] = facts.pop("fills", False)
         self.in_place_slope: str = facts.pop("in_place_slope", "")
         self.early: str = facts.pop("early", "")
         self.turns: bool = facts.pop("turns", False)

@@ -96,6 +96,8 @@ def _listed(shape: Iterable[int]) -> str:
 def normalize_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
     """A user's `dim` in `range(ndim)`; with `wrap_scalar`, 0 and -1 give 0 where there are no dimensions."""
     span = ndim or _span_of_scalar(dim, wrap_scalar)
+    if dim.__class__ is bool:
+        raise TypeError("dim must be int, not bool")  # the careful path names the argument
     if not -span <= dim < span:
         if not -(1 << 63) <= dim < 1 << 63:
             raise ValueError("Overflow when unpacking long long")

@@ -64,6 +64,13 @@ def _added(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
     return times(_expanded(input, total.shape), beta) + total
 
 
+def _skipping(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
+    """The same by BLAS, where alpha 0 means that the product does not count either; it multiplies no 16-bit floats."""
+    if alpha == 0 and total.dtype.kind in "fc" and total.dtype not in NARROW:
+        total = np.zeros_like(total)
+    return _added(input, total, beta, alpha)
+
+
 def _check_sum(name: str, ranks: tuple[int, int], kernel: str, check: Any) -> Any:
     def run(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         input, a, b = inputs
@@ -141,7 +148,7 @@ def addmm(xp: Any, input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, 
     """beta * input + alpha * (mat1 @ mat2)."""
     if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
         _check_addmm_shapes(mat1, mat2)
-    return _added(input, product(mat1, mat2), beta, alpha)
+    return _skipping(input, product(mat1, mat2), beta, alpha)
 
 
 addmm.vjp(
@@ -175,7 +182,7 @@ def addmv(xp: Any, input: Array, mat: Array, vec: Array, *, beta: Number = 1, al
     """beta * input + alpha * (mat @ vec)."""
     _check_addmv_shapes(mat, vec)
     _check_addmv(input, mat, vec)
-    return _added(input, product(mat, vec), beta, alpha)
+    return _skipping(input, product(mat, vec), beta, alpha)
 
 
 addmv.vjp(
@@ -229,7 +236,7 @@ def addbmm(xp: Any, input: Array, batch1: Array, batch2: Array, *, beta: Number 
     check_batches(batch1, batch2)
     b, n, k = batch1.shape
     rows = xp.swapaxes(batch1, 0, 1).reshape(n, b * k)
-    return _added(input, product(rows, batch2.reshape(b * k, batch2.shape[2])), beta, alpha)
+    return _skipping(input, product(rows, batch2.reshape(b * k, batch2.shape[2])), beta, alpha)
 
 
 addbmm.vjp(
@@ -251,7 +258,8 @@ addbmm.vjp(
 def baddbmm(xp: Any, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * input + alpha * (the products of two batches of matrices, pair by pair)."""
     check_batches(batch1, batch2, added=True)
-    return _added(input, product(batch1, batch2), beta, alpha)
+    small = batch1.shape[1] * batch1.shape[2] * batch2.shape[2] < 400  # too little for BLAS, PyTorch finds
+    return (_added if small else _skipping)(input, product(batch1, batch2), beta, alpha)
 
 
 baddbmm.vjp(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.autograd.bind_views import as_int
+from chainrule.core.blame import kind_of
 
 __all__ = ["as_int", "one_of", "read_ints", "read_list"]
 
@@ -25,7 +26,7 @@ def read_list(title: str, name: str, value: Any, position: int) -> Shape:
     """A list of ints that stands under one name: a number is none."""
     if not isinstance(value, (tuple, list)):
         raise TypeError(
-            f"{title}(): argument '{name}' (position {position}) must be tuple of ints, not {type(value).__name__}"
+            f"{title}(): argument '{name}' (position {position}) must be tuple of ints, not {kind_of(value)}"
         )
     return read_ints(title, name, (value,), position)
 
@@ -34,7 +35,7 @@ def _converted(title: str, name: str, args: tuple[Any, ...], at: int, position: 
     try:
         return tuple([as_int(title, name, position, each) for each in args])
     except TypeError:
-        kind = type(args[at]).__name__
+        kind = kind_of(args[at])
         raise TypeError(
             f"{title}(): argument '{name}' (position {position}) must be tuple of ints, but found element of type "
             f"{kind} at pos {at}" if len(args) > 1 else

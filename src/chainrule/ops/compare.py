@@ -145,9 +145,32 @@ select.vjp(
 )
 
 
+def _read_where(condition: Any, input: Any, other: Any, named: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Arguments given by name; PyTorch calls `input` `self` where it is a number, and only there."""
+    given = {"condition": condition, "input": input, "other": other}
+    for name, value in named.items():
+        place = "input" if name == "self" else name
+        number = isinstance(value, (int, float, complex))
+        if place not in given or given[place] is not None or (place == "input" and number is not (name == "self")):
+            raise TypeError(
+                f"where() received an invalid combination of arguments - got {name}={kind_of(value)}, but expected "
+                "(Tensor condition, Tensor input, Tensor other) or (Tensor condition, Number self, Tensor other)"
+            )
+        given[place] = value
+    return given["condition"], given["input"], given["other"]
+
+
 @composite(spelled="f")
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+def where(
+    condition: Any = None, input: Any = None, other: Any = None, /, *, out: Tensor | None = None, **named: Any
+) -> Any:
     """`input` where the condition holds, else `other`; of a condition alone, where it holds, one tensor per axis."""
+    if named:
+        condition, input, other = _read_where(condition, input, other, named)
+    if out is not None:
+        for at, (name, value) in enumerate((("input", input), ("other", other)), 2):
+            if not isinstance(value, Tensor):
+                raise TypeError(f"where(): argument '{name}' (position {at}) must be Tensor, not {kind_of(value)}")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return select.public(condition, input, other, out=out)
@@ -158,6 +181,7 @@ def _where_of(self: Tensor, condition: Tensor, other: Any) -> Any:
     return select.public(condition, self, other)
 
 
+_where_of.__name__ = _where_of.__qualname__ = "where"
 PUBLIC["m"]["where"] = PUBLIC["m"].pop("_where_of")
 
 
@@ -344,10 +368,23 @@ def _refuse_complex_clamp(inputs: tuple[Any, ...], met: DType) -> NoReturn:
     raise unimplemented("minimum_cpu" if low is None else "maximum_cpu" if high is None else "clamp_cpu", met)
 
 
+def _are_mixed(bounds: tuple[Any, ...]) -> bool:
+    """Is one bound a number, and the other a tensor that cannot stand for one?"""
+    given = [b for b in bounds if b is not None]
+    tensors = [b for b in given if isinstance(b, Tensor)]
+    return 0 < len(tensors) < len(given) and any([t.ndim or t.requires_grad for t in tensors])
+
+
 def _check_clamp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     bounds = inputs[1:]
     if all(b is None for b in bounds):
         raise RuntimeError(NO_BOUND)
+    if _are_mixed(bounds):
+        got = ", ".join([kind_of(b) for b in bounds])
+        raise TypeError(
+            f"clamp() received an invalid combination of arguments - got (Tensor, {got}), but expected Tensors or "
+            "Numbers"
+        )
     met = common_dtype(inputs)
     if met.is_complex:
         _refuse_complex_clamp(inputs, met)
@@ -611,4 +648,14 @@ def nan_to_num(
     return out
 
 
+def _replace(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    """How the in-place form writes: integers have nothing to replace, and are left alone."""
+    target = inputs[0].raw
+    _check_replacements(inputs, params)
+    if target.dtype.kind not in "biu":
+        memory.refuse_overlap(target)
+        target[...] = nan_to_num.op.forward(xp, target, **params)
+
+
+nan_to_num.op.write = _replace
 nan_to_num.vjp(input=lambda g, input: kept(g, isfinite(input)))

@@ -393,6 +393,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
         indices_or_sections = named.pop(name, indices_or_sections)
     if named:
         raise TypeError(f"tensor_split() got an unexpected keyword argument '{next(iter(named))}'")
+    if not isinstance(indices_or_sections, (Tensor, tuple, list)):
+        as_int("tensor_split", "sections", 2, indices_or_sections)
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = normalize_dim(dim, input.ndim)

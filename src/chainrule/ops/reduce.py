@@ -122,7 +122,15 @@ def _mean_dtype(input: Any, dtype: DType | None) -> DType:
     return given
 
 
-@reduction(linear=True, exact=_if_asked(SAME_OUT), overload="dim", samples=samples(real, one, **_everywhere))
+def _drops_imaginary(inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> bool:
+    """Does a mean along axes go to a real target? PyTorch adds up in that dtype."""
+    return params["dim"] is not None and inputs[0].dtype.is_complex and out.dtype.is_floating_point
+
+
+@reduction(
+    linear=True, fills=_drops_imaginary, exact=_if_asked(SAME_OUT), overload="dim",
+    samples=samples(real, one, **_everywhere),
+)  # fmt: skip
 def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Mean over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS and input.size:

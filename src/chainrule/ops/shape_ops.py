@@ -84,7 +84,13 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
     return _repeat(self, repeats=times)  # type: ignore[no-any-return]
 
 
-@composite(quick=True)
+@composite("f", name="tile", quick=True)
+def _tile(input: Tensor, dims: Any) -> Tensor:
+    """`repeat`, with missing counts taken as 1."""
+    return tile(input, read_list("tile", "dims", dims, 2))
+
+
+@composite("m", quick=True)
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """`repeat`, with missing counts taken as 1."""
     times = read_ints("tile", "dims", one_of("tile", dims, named, "dims"))
@@ -133,10 +139,10 @@ def _by_counts(input: Tensor, counts: Tensor, dim: int, output_size: int | None)
 
 
 def _positions(counts: Tensor) -> Tensor:
-    if counts.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if counts.dtype not in (dtypes.int32, dtypes.int64):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{counts.dtype.title}'")
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     raw: Any = counts.raw
     if (raw < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -207,7 +213,13 @@ def _flip(xp: Any, input: Array, *, dims: Shape) -> Array:
 _flip.vjp(input=lambda g, dims: _flip(g, dims=dims))
 
 
-@composite(quick=True)
+@composite("f", name="flip", quick=True)
+def _flip_by(input: Tensor, dims: Any) -> Tensor:
+    """A copy with the order of the elements along some axes reversed."""
+    return _flip(input, dims=read_list("flip", "dims", dims, 2))  # type: ignore[no-any-return]
+
+
+@composite("m", quick=True)
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """A copy with the order of the elements along some axes reversed."""
     if not dims and not named:
@@ -293,6 +305,8 @@ def _check_matrix(title: str, rank: int) -> None:
 
 def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
     rows, columns = input.shape[-2:]
+    if diagonal.__class__ is not int:
+        diagonal = as_int("tril" if lower else "triu", "diagonal", 2, diagonal)
     keep = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
     return packed(xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype)))
 

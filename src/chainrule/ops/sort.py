@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
+from chainrule.core.blame import kind_of
 from chainrule.core.family import call, general, reduction, scan, shape_of, spread
 from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
@@ -17,6 +18,7 @@ from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim
 from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT, placed, refuse_batch
+from chainrule.ops.arguments import as_int
 from chainrule.ops.reduce import pulled_to
 from chainrule.ops.writing import into
 
@@ -42,9 +44,10 @@ def _check_sort(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     outs=("values", "indices"),
     exact=SAME_OUT,
     check=_check_sort,
+    spelled="",
     samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]),
 )
-def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
+def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
     """The values in order along an axis, and where each came from."""
     return xp.sorting.sort(input, normalize_dim(dim, input.ndim), bool(descending))
 
@@ -52,10 +55,31 @@ def sort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable:
 sort.vjp(input=lambda g, indices, input_shape, dim: _moved_back(g, indices, input_shape, dim))
 
 
-@scan(check=_check_sort, samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
-def argsort(xp: Any, input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
+@scan(check=_check_sort, spelled="", samples=samples(apart, _rows, dim=[0, -1], descending=[False, True]))
+def argsort(xp: Any, input: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
     """Where each value in order along an axis comes from."""
     return xp.sorting.argsort(input, normalize_dim(dim, input.ndim), bool(descending))
+
+
+def _with_stable(ordered: Any) -> None:
+    """The public form: PyTorch's overload that takes `stable` takes all by name."""
+
+    def public(input: Tensor, *place: Any, **named: Any) -> Any:
+        if "stable" in named:
+            if place:
+                by_name = [f"{n}={kind_of(v)}" for n, v in named.items()]
+                came = ", ".join([kind_of(v) for v in (input, *place)] + by_name)
+                raise TypeError(f"{name}() received an invalid combination of arguments - got ({came})")
+            if named["stable"] is None:
+                del named["stable"]
+        return ordered.public(input, *place, **named)
+
+    name, public.__doc__ = ordered.op.name, ordered.op.doc
+    composite(name=name, quick=True)(public)
+
+
+_with_stable(sort)
+_with_stable(argsort)
 
 
 @composite()
@@ -79,7 +103,8 @@ def _check_topk(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 )
 def topk(xp: Any, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Array:
     """The k largest (or smallest) values along an axis, and where they are."""
-    return xp.sorting.topk(input, int(k), normalize_dim(dim, input.ndim), bool(largest), bool(sorted))
+    k = k if k.__class__ is int else as_int("topk", "k", 2, k)
+    return xp.sorting.topk(input, k, normalize_dim(dim, input.ndim), bool(largest), bool(sorted))
 
 
 topk.vjp(input=lambda g, indices, input_shape, dim: _moved_back(g, indices, input_shape, dim))
@@ -106,7 +131,7 @@ def need_extent(name: str, input: Any, dim: int) -> None:
 
 
 def _check_kthvalue(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    x, k, dim = inputs[0], params["k"], params["dim"]
+    x, k, dim = inputs[0], as_int("kthvalue", "k", 2, params["k"]), params["dim"]
     axis = normalize_dim(dim, x.ndim)
     need_extent("kthvalue", x, dim)
     if not 0 <= k <= (x.shape[axis] if x.ndim else 1):

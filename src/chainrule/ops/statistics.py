@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.meta import unknown_shape
+from chainrule.core.blame import kind_of
 from chainrule.core.dtype import OF_NUMPY, widened
 from chainrule.core.family import call, general, reduction
 from chainrule.core.notices import warn
@@ -171,7 +172,22 @@ def _read_spread(
     _need_bool(name, "keepdim", keepdim)
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
+    elif correction.__class__ is not int and correction.__class__ is not float:
+        correction = _read_correction(name, correction)
     return {"dim": dim, "correction": correction, "keepdim": keepdim}
+
+
+def _read_correction(name: str, given: Any) -> Any:
+    """A real number, or a tensor that stands for one."""
+    if isinstance(given, Tensor) and not given.ndim:
+        given = given.item()
+    if isinstance(given, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if not isinstance(given, (int, float)):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: correction must be Number, not {kind_of(given)}"
+        )
+    return given
 
 
 def _need_bool(name: str, argument: str, value: Any) -> None:

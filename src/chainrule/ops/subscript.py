@@ -671,7 +671,7 @@ def _written(x: Tensor, key: Any, value: Any) -> bool:
         return False
     try:
         raw[key] = value
-    except (ValueError, IndexError, OverflowError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return False
     touch(x, op)
     return True
@@ -758,9 +758,11 @@ def _filling(input: Tensor, indices: Any, values: Tensor, accumulate: bool) -> T
     """What is written: a single value is filled in behind a mask, and then may be of another dtype."""
     masks = [part for part in indices if part is not None]
     fills = len(masks) == 1 and masks[0].dtype.name in ("bool", "uint8") and not accumulate
-    if not fills or values.dtype is input.dtype or values.numel() != 1:
+    if not fills or values.numel() != 1:
         return values
-    return call("to_dtype", values, dtype=input.dtype)  # type: ignore[no-any-return]
+    if values.ndim > 1:
+        values = call("reshape", values, shape=())
+    return values if values.dtype is input.dtype else call("to_dtype", values, dtype=input.dtype)
 
 
 def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -776,7 +778,7 @@ def _index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     """The tensor with values written (or added) at the positions that index tensors name."""
     x, found, dims = _put_parts(input, indices)
     filled = _filling(input, indices, values, accumulate)
-    if filled is not values and values.requires_grad and input.dtype.category < FLOAT and here().grad:
+    if filled.dtype is not values.dtype and values.requires_grad and input.dtype.category < FLOAT and here().grad:
         raise RuntimeError(f"Autograd not support dtype: {input.dtype.title}")
     values = filled
     return index_put.public(x, found, values, dims=dims, accumulate=accumulate)  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ from chainrule.backends.pending import Pending
 from chainrule.backends.sparse import is_sparse
 from chainrule.core import shape as shapes
 from chainrule.core.ambient import LISTENING
+from chainrule.core.blame import kind_of
 from chainrule.core.dtype import OF_NUMPY, float64, int32
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, general, shape_of, sharing, view
@@ -73,9 +74,10 @@ def view_op(xp: Any, input: Array, shape: Shape) -> Array:
     """The same elements in the same order, under a new shape."""
     if input.flags.c_contiguous and shape:
         try:
-            return input.reshape(shape)
+            out = input.reshape(shape)
         except (TypeError, ValueError):
             return _refuse_view(input, shape)
+        return out if out.shape == shape else _refuse_view(input, shape)  # NumPy takes any negative size for -1
     want = shapes.infer_size(read_ints("view", "size", tuple(shape)), input.size)
     steps = shapes.compute_view_strides(input.shape, memory.element_strides(input), want)
     if steps is None:
@@ -175,11 +177,13 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in the same order: a view where strides allow, else a copy."""
     if named or not shape or LISTENING or input.__class__ not in PLAIN or not input.raw.flags.c_contiguous:
         return _reshape_unusual(input, shape, named)  # type: ignore[no-any-return]
+    if len(shape) == 1 and shape[0].__class__ is not tuple and shape[0].__class__ is not int:
+        shape = (read_ints("reshape", "shape", shape),)  # no dtype, which a view would take
     return view_public(input, *shape)  # type: ignore[no-any-return]
 
 
 reshape.public = reshape  # type: ignore[attr-defined]
-spell("reshape", reshape, "fm")
+spell("reshape", reshape, "m")
 view_public = view_op.public
 
 
@@ -195,8 +199,6 @@ def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
         sizes = one_of("reshape", shape, named, "shape")
         if not shape and not named:
             raise TypeError('reshape() missing 1 required positional arguments: "shape"')
-        if isinstance(sizes, DType):
-            raise TypeError("reshape(): argument 'shape' (position 1) must be tuple of ints, not torch.dtype")
         shape = (read_ints("reshape", "shape", sizes),)
     raw = input.raw
     try:
@@ -206,6 +208,21 @@ def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     except Incompatible:
         want = shapes.infer_size(shape[0], input.numel())
         return unsafe_view(clone(input, memory_format=contiguous_format), shape=want)  # type: ignore[no-any-return]
+
+
+def _reshape_to(input: Any, shape: Any) -> Any:
+    """The same elements in the same order: a view where strides allow, else a copy."""
+    if shape.__class__ is tuple and not LISTENING and input.__class__ in PLAIN and input.raw.flags.c_contiguous:
+        return view_public(input, shape)
+    if isinstance(input, (np.ndarray, np.generic)):
+        return np.reshape(input, shape)
+    done, result = asked(_reshape_to, (input, shape), {})
+    return result if done else _reshape(input, read_list("reshape", "shape", shape, 2))
+
+
+_reshape_to.__name__ = _reshape_to.__qualname__ = "reshape"
+_reshape_to.public = _reshape_to  # type: ignore[attr-defined]
+spell("reshape", _reshape_to, "f")
 
 
 @composite("m", quick=True)
@@ -335,7 +352,13 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return expand.public(self, tuple(other.shape))  # type: ignore[no-any-return]
 
 
-@composite(quick=True)
+@composite("f", name="broadcast_to", quick=True)
+def _broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` under NumPy's name."""
+    return expand.public(input, read_list("broadcast_to", "size", size, 2))  # type: ignore[no-any-return]
+
+
+@composite("m", quick=True)
 def broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """`expand` under NumPy's name."""
     return expand.public(input, read_ints("broadcast_to", "size", one_of("broadcast_to", size, named, "size")))  # type: ignore[no-any-return]
@@ -509,7 +532,7 @@ def _batch_permute(values: Any, batched: Any, size: int, params: dict[str, Any])
 
 
 @view(
-    linear=True, turns=True, spread="dims", parse=_permute_forms, vmap=_batch_permute,
+    linear=True, turns=True, spread="dims", parse=_permute_forms, vmap=_batch_permute, spelled="m",
     samples=samples(real, [((2, 3, 4),)], dims=[(2, 0, 1), (-1, 1, 0)]),
 )  # fmt: skip
 def permute(xp: Any, input: Array, dims: Shape) -> Array:
@@ -518,6 +541,12 @@ def permute(xp: Any, input: Array, dims: Shape) -> Array:
         return input.transpose(dims) if dims else _permuted(input, dims)
     except (TypeError, ValueError):
         return _permuted(input, dims)
+
+
+@composite("f", name="permute", quick=True)
+def _permute_to(input: Tensor, dims: Any) -> Tensor:
+    """The axes in another order."""
+    return permute.public(input, dims if dims.__class__ is tuple else read_list("permute", "dims", dims, 2))  # type: ignore[no-any-return]
 
 
 def _permuted(input: Any, dims: Any) -> Any:
@@ -540,6 +569,11 @@ permute.vjp(input=lambda g, dims: permute(g, _inverse(dims)))
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places; the rest stay in order."""
     rank = input.ndim
+    if isinstance(source, (tuple, list)) is not isinstance(destination, (tuple, list)):
+        raise TypeError(
+            f"movedim() received an invalid combination of arguments - got (Tensor, {kind_of(source)}, "
+            f"{kind_of(destination)}), but expected two ints or two tuples of ints"
+        )
     origin = _moved("source", source, rank)
     target = _moved("destination", destination, rank)
     if len(origin) != len(target):
