@@ -50,7 +50,7 @@ to_dtype.vjp(input=lambda g, input_dtype: cast(g, input_dtype))
 
 
 @elementwise(
-    promote="none", spelled="", name="to_copy", node="ToCopy", linear=True, holomorphic=False,
+    promote="none", spelled="", name="to_copy", node="ToCopy", linear=True, holomorphic=False, ordered=False,
     samples=samples(
         real, [((3, 4),), ((),)], dtype=[dtypes.float64, dtypes.complex128], device=[CPU],
         memory_format=[preserve_format],
