@@ -49,6 +49,16 @@ def test_a_handle_takes_its_hook_away_once_and_may_be_a_context() -> None:
     assert calls == [1]
 
 
+def test_a_hook_cannot_fill_a_gap() -> None:
+    y = leaf(1.0) * 2  # PyTorch has an edge for the number
+    y.grad_fn.register_hook(lambda gs, _: (gs[0], gs[0]))
+    first, second = leaf(1.0, 2.0).unbind(0)
+    second.grad_fn.register_prehook(lambda gs: (gs[0], gs[0]))
+    for loss in (y.sum(), first.sum()):
+        with pytest.raises(RuntimeError, match="can't replace a None gradient with a non-None value"):
+            loss.backward()
+
+
 def test_a_hook_may_remove_itself() -> None:
     calls: list[int] = []
     x = leaf(1.0)

@@ -1,7 +1,6 @@
 """Hooks: user functions that see, and may replace, a cotangent on its way. The order is PyTorch's:
 
-the hooks of a tensor, `retain_grad`, collection of what `grad` asked for, the node's pre-hooks, the pull,
-the node's
+the hooks of a tensor, `retain_grad`, collection of what `grad` asked for, the node's pre-hooks, the pull, the node's
 hooks; for a leaf: its tensor hooks, accumulation, then its post-accumulate hooks.
 """
 
@@ -92,7 +91,7 @@ def _checked(hook: Hook, result: Any, g: Any) -> Any:
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if g is None:
-        return result
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     name = getattr(hook, "__name__", "<unknown>")
     if tuple(result.shape) != tuple(g.shape):
         raise RuntimeError(f"hook '{name}' has changed the size of value")
@@ -139,9 +138,6 @@ def run_after(node: Node, g: Any, gs: Any) -> Any:
     first = max(-node.absent, 0)
     results = (None,) * first + tuple(wrapped(p) for p in gs) + (None,) * node.absent
     results = _talked(node.hooks.after, results, (tuple(_listed(node, g)),), were_bare)[first : first + count]
-    results = tuple(
-        [None if e is None else t for e, t in zip(node.edges, results)]
-    )  # a hook may fill what goes nowhere
     return tuple(None if t is None else resolved(t.raw) for t in results) if were_bare else results
 
 
