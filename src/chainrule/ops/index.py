@@ -7,7 +7,7 @@ index_add, take and put, masked_select and masked_scatter.
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from chainrule.core.op import REGISTRY, Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
 from chainrule.core.shape import normalize_dim, numel
-from chainrule.core.tensor import META, Tensor, fresh
-from chainrule.ops.along import SAME_OUT, refuse_batch
+from chainrule.core.tensor import Tensor, fresh
+from chainrule.ops.along import SAME_OUT
 from chainrule.ops.fill import check_apart, check_target
+from chainrule.ops.index_batches import all_batched, elementwise_batched, lifted, no_batch, over_slices, slices_batched
 from chainrule.ops.storages import bottom
 from chainrule.ops.subscript import index as index_op
 
@@ -57,95 +58,11 @@ def _scalar(x: Any, value: float) -> Any:
 # ---------------------------------------------------------------------------------------------------- batch rules
 
 
-def _widened(values: Any, batched: Any, size: int) -> list[Any]:
-    """All tensors with a batch axis."""
-    return [
-        v if b or not isinstance(v, Tensor) else call("expand", call("unsqueeze", v, dim=0), size=(size, *shape_of(v)))
-        for v, b in zip(values, batched)
-    ]
-
-
-def _elementwise_batched(name: str) -> Any:
-    """gather and its kind: input, index and source have the same rank, so the axis just moves up by one."""
-
-    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
-        _check_ranks(name, values, batched)
-        wide = _widened(values, batched, size)
-        shape = shape_of(wide[1 if name == "gather" else 0])
-        rank = max(len(shape_of(wide[0])) - 1, 1)  # a number is a vector of one
-        wide = [_as_vectors(v) if isinstance(v, Tensor) else v for v in wide]
-        wide = [front(v, rank) if isinstance(v, Tensor) else v for v in wide]
-        found = REGISTRY[name].call(tuple(wide), {**params, "dim": normalize_dim(params["dim"], rank) + 1})
-        return found if shape_of(found) == shape else call("reshape", found, shape=shape)
-
-    return rule
-
-
-def _as_vectors(v: Any) -> Any:
-    """A batch of numbers as one of vectors."""
-    return call("unsqueeze", v, dim=1) if len(shape_of(v)) == 1 else v
-
-
-def _check_ranks(name: str, values: Any, batched: Any) -> None:
-    """One example's tensors have one rank, whatever a batch adds to some of them."""
-    x, index, *source = [max(len(shape_of(v)) - b, 1) for v, b in zip(values, batched) if isinstance(v, Tensor)]
-    other = "src" if x == index else "input" if name == "gather" else "self"
-    if any(rank != index for rank in (x, *source)) and 0 not in shape_of(values[1]):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
-
-
-def _slices_batched(name: str) -> Any:
-    """index_add and its kind."""
-
-    def rule(values: Any, batched: Any, size: int, params: Any) -> Any:
-        return _over_slices(REGISTRY[name].call, values, batched, size, params)
-
-    return rule
-
-
-def _over_slices(apply: Any, values: Any, batched: Any, size: int, params: Any) -> Any:
-    """Where every example uses the same index vector, the axis moves up by one. `apply` takes inputs and parameters."""
-    x, index, *source = values
-    rank = len(shape_of(x)) - bool(batched[0])
-    if rank == 0:
-        lifted = tuple(_lifted(v, b) for v, b in zip(values, batched))
-        return call("select", _over_slices(apply, lifted, batched, size, params), dim=1, index=0)
-    if batched[1]:
-        return _joined_slices(apply, (x, index, *source), batched, size, params, rank)
-    dim = normalize_dim(params["dim"], rank)
-    x, *source = _widened((x, *source), (batched[0], *batched[2:]), size)
-    return apply((x, index, *source), {**params, "dim": dim + 1})
-
-
-def _lifted(v: Any, batched: bool) -> Any:
-    """What is a number in each example, as a vector of one."""
-    return v if len(shape_of(v)) > batched else call("unsqueeze", v, dim=-1)
-
-
-def _joined_slices(apply: Any, values: Any, batched: Any, size: int, params: Any, rank: int) -> Any:
-    """An index vector for each example: the slices of all examples side by side, numbers shifted."""
-    dim = normalize_dim(params["dim"], rank) + 1
-    x, index, *source = _widened(values, batched, size)
-    n = shape_of(x)[dim]
-    rows = call("arange", 0, size * n, n)
-    rows = call("unsqueeze", rows, dim=1) if len(shape_of(index)) > 1 else rows
-    shifted = call("reshape", call("where", index < 0, index + n, index) + rows, shape=(-1,))
-    joined = [_side_by_side(t, dim if len(shape_of(t)) == rank + 1 else 0) for t in (x, *source)]
-    found = apply((joined[0], shifted, *joined[1:]), {**params, "dim": 0})
-    apart = call("reshape", found, shape=(size, n, *shape_of(found)[1:]))
-    return call("movedim", apart, source=1, destination=dim)
-
-
-def _side_by_side(t: Any, dim: int) -> Any:
-    """[B, .., n, ..] as [B n, .., ..]."""
-    return call("flatten", call("movedim", t, source=dim, destination=1), 0, 1) if dim else t
-
-
 def _take_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     x, index = values
     if not batched[0]:
         return take.public(x, index)
-    index = _widened((index,), batched[1:], size)[0]
+    index = all_batched((index,), batched[1:], size)[0]
     return call(
         "reshape", call("gather", _flat_rows(x, size), 1, _counted(_flat_rows(index, size), x)), shape=shape_of(index)
     )
@@ -161,7 +78,7 @@ def _counted(index: Any, x: Any) -> Any:
 
 
 def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
-    x, index, source = _widened(values, batched, size)
+    x, index, source = all_batched(values, batched, size)
     flat, at, given = _flat_rows(x, size), _counted(_flat_rows(index, size), x), _flat_rows(source, size)
     found = flat.scatter_add(1, at, given) if params["accumulate"] else flat.scatter(1, at, given)
     return call("reshape", found, shape=shape_of(x))
@@ -170,9 +87,9 @@ def _put_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     x, index = values
     rank = len(shape_of(x)) - bool(batched[0])
-    index = _lifted(index, batched[1])
+    index = lifted(index, batched[1])
     if rank == 0:
-        found = _select_batched((_lifted(x, batched[0]), index), batched, size, params)
+        found = _select_batched((lifted(x, batched[0]), index), batched, size, params)
         return call("select", found, dim=1, index=0)
     dim = normalize_dim(params["dim"], rank)
     if not batched[1]:
@@ -180,17 +97,10 @@ def _select_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     return index_op.op.batch((x, index), batched, size, {"dims": (dim,)})
 
 
-def _no_batch(name: str) -> Any:
-    def rule(values: Any, batched: Any, size: int, params: Any) -> NoReturn:
-        refuse_batch(name)
-
-    return rule
-
-
 # ------------------------------------------------------------------------------------------------ gather, scatter
 
 
-@indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=_elementwise_batched("gather"))
+@indexing(exact=SAME_OUT, samples=samples(real, [((3, 4), _rows)], dim=[0]), vmap=elementwise_batched("gather"))
 def gather(xp: Any, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Elements picked along an axis: `out[i][j] = input[index[i][j]][j]` for dim 0."""
     return xp.scatter.gather(input, normalize_dim(dim, input.ndim), index)
@@ -219,7 +129,7 @@ gather.vjp(input=_gather_pull)
 
 @indexing(
     vmap_title="scatter_add_",
-    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_add"),
+    spelled="fmi", exact=SAME_OUT, vmap=elementwise_batched("scatter_add"),
     samples=samples(real, [((3, 4), _rows, (2, 4)), ((3, 4), _rows, (3, 4))], dim=[0]),
 )  # fmt: skip
 def scatter_add(xp: Any, input: Array, dim: int, index: Array, src: Array) -> Array:
@@ -253,7 +163,7 @@ corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
 
 @indexing(
     spelled="", exact=SAME_OUT, node={"TTT": "ScatterBackward0", "TTN": "ScatterBackward1"},
-    vmap=_elementwise_batched("scatter"), name="scatter",
+    vmap=elementwise_batched("scatter"), name="scatter",
     samples=samples(real, [((3, 4), _apart_rows, (2, 4)), ((3, 4), _apart_rows, 2.5)], dim=[0]),
 )  # fmt: skip
 def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
@@ -268,7 +178,7 @@ scatter_op.vjp(
 
 
 @indexing(
-    spelled="", exact=SAME_OUT, node="NotImplemented", vmap=_elementwise_batched("scatter_fold"),
+    spelled="", exact=SAME_OUT, node="NotImplemented", vmap=elementwise_batched("scatter_fold"),
     samples=samples(real, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["add"]),
 )  # fmt: skip
 def scatter_fold(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int, reduce: str) -> Array:
@@ -481,7 +391,7 @@ def _fold_rules(slices: bool, source: str) -> dict[str, Any]:
 
 @indexing(
     vmap_title="scatter_reduce_",
-    spelled="fmi", exact=SAME_OUT, vmap=_elementwise_batched("scatter_reduce"),
+    spelled="fmi", exact=SAME_OUT, vmap=elementwise_batched("scatter_reduce"),
     samples=samples(
         apart, [((3, 4), _rows, (2, 4))], dim=[0], reduce=["sum", "mean", "prod", "amax", "amin"],
         include_self=[True, False],
@@ -522,7 +432,7 @@ index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, 
 
 @indexing(
     vmap_title="index_add_",
-    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched("index_add"),
+    spelled="fmi", exact=SAME_OUT, vmap=slices_batched("index_add"),
     samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0], alpha=[1, 2]),
 )  # fmt: skip
 def index_add(xp: Any, input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
@@ -545,7 +455,7 @@ def _spread(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 @indexing(
-    spelled="fmi", exact=SAME_OUT, vmap=_slices_batched("index_copy"),
+    spelled="fmi", exact=SAME_OUT, vmap=slices_batched("index_copy"),
     samples=samples(real, [((3, 4), _spots, (2, 4))], dim=[0]),
 )  # fmt: skip
 def index_copy(xp: Any, input: Array, dim: int, index: Array, source: Array) -> Array:
@@ -567,15 +477,15 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
         return REGISTRY["index_fill"].call((*inputs, values[2]), params)
 
     if not batched[2]:
-        return _over_slices(fill, values[:2], batched[:2], size, params)
+        return over_slices(fill, values[:2], batched[:2], size, params)
     x, index, value = values
-    index = _lifted(index, batched[1])
+    index = lifted(index, batched[1])
     shape = list(shape_of(x)[1:] if batched[0] else shape_of(x))
     if shape:
         shape[normalize_dim(params["dim"], len(shape))] = shape_of(index)[-1]
     column = call("reshape", value, shape=(size, *(1 for _ in shape)))
     source = call("expand", column.to(x.dtype), size=(size, *shape))
-    return _over_slices(REGISTRY["index_copy"].call, (x, index, source), batched, size, params)
+    return over_slices(REGISTRY["index_copy"].call, (x, index, source), batched, size, params)
 
 
 @indexing(
@@ -618,7 +528,7 @@ def index_reduce(
 
 
 index_reduce.vjp(**_fold_rules(True, "source"))
-index_reduce.op.batch = _slices_batched("index_reduce")
+index_reduce.op.batch = slices_batched("index_reduce")
 
 
 # ------------------------------------------------------------------------------------------------ flat, by a mask
@@ -658,7 +568,7 @@ _mask = np.array([[True, False, True], [False, True, True]])
 
 @indexing(
     exact=_SAME.format(name="masked_select"), meta=unknown_shape, samples=samples(real, [((2, 3), _mask)]),
-    vmap=_no_batch("masked_select"),
+    vmap=no_batch("masked_select"),
 )  # fmt: skip
 def masked_select(xp: Any, input: Array, mask: Array) -> Array:
     """The elements where a mask holds, as a vector."""
@@ -755,131 +665,3 @@ def _flat_at(shape: Any, dim: int) -> tuple[int, ...]:
 
 def _set_at(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
-
-
-@indexing(
-    spelled="",
-    vmap=_no_batch("nonzero"),
-    meta=unknown_shape,
-    name="nonzero",
-    exact="nonzero: Expected out tensor to have scalar type Long but got scalar type{out}",
-    samples=samples(integers(2), [((2, 3),), ((4,),)]),
-)
-def nonzero_op(xp: Any, input: Array) -> Array:
-    """The positions of elements that are not zero, one row each."""
-    return xp.array(xp.nonzero(input)).T if input.ndim else xp.zeros((int(bool(input)), 0), np.int64)
-
-
-@composite("fm")
-def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
-    """Where the elements are not zero: one row per element, or (`as_tuple`) one vector per axis."""
-    if not as_tuple:
-        return nonzero_op.public(input) if out is None else nonzero_op.public(input, out=out)
-    if out is not None:
-        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-    x = input if input.ndim else input.unsqueeze(0)
-    return nonzero_op.public(x).unbind(1)
-
-
-@composite("fm")
-def argwhere(input: Tensor) -> Tensor:
-    """The positions of elements that are not zero, one row each."""
-    return nonzero_op.public(input)  # type: ignore[no-any-return]
-
-
-@composite("m", "fill_diagonal_")
-def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Overwrite the main diagonal; `wrap` goes on below a tall matrix's square."""
-    if self.ndim < 2:
-        raise RuntimeError("dimensions must larger than 1")
-    if self.ndim > 2 and len(set(self.shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    strides = self.stride()
-    columns, step, offset = min(self.shape), sum(strides), self.storage_offset()
-    self.as_strided((columns,), (step,), offset).fill_(fill_value)
-    if wrap and self.ndim == 2 and self.shape[0] > columns + 1:
-        offset += strides[0] * (columns + 1)
-        rows = self.shape[0] - columns - 1
-        count = (rows * columns + columns) // (columns + 1)
-        if count > 0:
-            self.as_strided((count,), (step,), offset).fill_(fill_value)
-    return self
-
-
-@composite("f")
-def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None,
-) -> Tensor:  # fmt: skip
-    """Which elements occur among the test elements."""
-    tensors = [t for t in (elements, test_elements) if isinstance(t, Tensor)]
-    if not tensors:
-        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
-    x, y = (t if isinstance(t, Tensor) else tensors[0].new_tensor(t) for t in (elements, test_elements))
-    found = isin_op.public(x, y, invert=invert)
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
-
-
-def _isin_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
-    elements, among = values
-    if not batched[1]:
-        return isin_op.public(elements, among, **params)
-    x = spread(elements, batched[0], size)
-    among = call("view", call("reshape", among, shape=(size, -1)), shape=(size, *(1,) * (x.ndim - 1), -1))
-    found = call("eq", x.unsqueeze(-1), among).any(-1)
-    return found.logical_not() if params["invert"] else found
-
-
-@indexing(
-    spelled="", name="isin", vmap=_isin_batched, samples=samples(integers(4), [((2, 3), (3,))], invert=[False, True])
-)
-def isin_op(xp: Any, elements: Array, test_elements: Array, *, invert: bool) -> Array:
-    """Which elements occur among the test elements."""
-    return xp.isin(elements, test_elements, invert=invert)
-
-
-@composite("n")
-def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """Class numbers as rows with a single one."""
-    if input.dtype.name != "int64":
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    empty = 0 in input.shape
-    if empty and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    unseen = _is_batch(input) or input.device is META  # nobody can look at the numbers
-    if num_classes == -1 or not unseen:
-        if not empty and input.min().item() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        most = 0 if empty else int(input.max().item()) + 1
-        if num_classes != -1 and (num_classes < 1 or most > num_classes):
-            if empty:
-                raise RuntimeError("num_classes should be positive")
-            raise RuntimeError("Class values must be smaller than num_classes.")
-        num_classes = most if num_classes == -1 else num_classes
-    zeros = input.new_zeros((*input.shape, num_classes))
-    return zeros.scatter(-1, input.unsqueeze(-1), 1)
-
-
-@composite("f")
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Positions in a flattened tensor of a shape, as one index tensor per axis."""
-    if not isinstance(indices, Tensor) or indices.dtype.category != 1:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
-    if not isinstance(shape, (int, tuple, list)):
-        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    for n in sizes:
-        if not isinstance(n, int):
-            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    steps = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else ()
-    return tuple((indices // int(step)) % int(n) for step, n in zip(steps, sizes))
-
-
-def _is_batch(t: Tensor) -> bool:
-    """Has every example its own values, at some level?"""
-    while isinstance(t.raw, Tensor):
-        if t.level.kind == "vmap":  # type: ignore[attr-defined]
-            return True
-        t = t.raw
-    return False
