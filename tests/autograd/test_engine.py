@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import chainrule as ch
 from chainrule.autograd import Function, node
+from chainrule.core.tensor import Extra
 
 
 def leaf(*values: float) -> Any:
@@ -73,6 +75,26 @@ def test_many_threads_may_pull_through_one_graph() -> None:
         t.join()
     (once,) = ch.autograd.grad(y, x)
     assert x.grad.item() == pytest.approx(8 * once.item())
+
+
+def test_no_thread_loses_the_gradient_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads meet a leaf for the first time, and the first is slow."""
+    make, delays = Extra.__init__, iter((0.05, 0.0))
+
+    def slowly(self: Extra) -> None:
+        time.sleep(next(delays, 0.0))
+        make(self)
+
+    x = leaf(1.0)
+    assert x.extra is None
+    monkeypatch.setattr(Extra, "__init__", slowly)
+    threads = [threading.Thread(target=lambda: (x * 2).sum().backward()) for _ in range(2)]
+    for t in threads:
+        t.start()
+        time.sleep(0.01)
+    for t in threads:
+        t.join()
+    assert x.grad.item() == 4.0
 
 
 def test_graphs_die_without_the_collector() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import threading
 from collections import OrderedDict
 from typing import Any
 
@@ -57,6 +59,32 @@ def test_a_hook_cannot_fill_a_gap() -> None:
     for loss in (y.sum(), first.sum()):
         with pytest.raises(RuntimeError, match="can't replace a None gradient with a non-None value"):
             loss.backward()
+
+
+@pytest.mark.parametrize("of", ["leaf", "node"])
+def test_hooks_of_several_threads_all_stay(of: str) -> None:
+    calls: list[None] = []
+    every = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            x = leaf(1.0) if of == "leaf" else leaf(1.0) * 2
+            start = threading.Barrier(4)
+
+            def register(x: Any = x, start: Any = start) -> None:
+                start.wait()
+                for _ in range(25):
+                    x.register_hook(lambda g: calls.append(None))
+
+            threads = [threading.Thread(target=register) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            x.backward()
+    finally:
+        sys.setswitchinterval(every)
+    assert len(calls) == 20 * 100
 
 
 def test_a_hook_may_remove_itself() -> None:

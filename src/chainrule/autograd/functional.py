@@ -16,7 +16,7 @@ from chainrule.autograd import api, forward_ad
 from chainrule.autograd.grad_mode import enable_grad
 from chainrule.core.ambient import here, swapped
 from chainrule.core.family import call
-from chainrule.core.tensor import LEAF, Extra, Tensor
+from chainrule.core.tensor import LEAF, Tensor, extra_of
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -75,7 +75,8 @@ def _alias(t: Any, create_graph: bool, need_graph: bool) -> Any:
 
 def _leaf(t: Any) -> Any:
     """A dual number as a leaf: its tangent stays."""
-    t.edge, t.extra = LEAF, t.extra or Extra()
+    t.edge = LEAF
+    extra_of(t)
     return t
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 from weakref import ref
 
@@ -15,6 +16,9 @@ Hook = Callable[..., Any]
 HookTable = OrderedDict[int, Hook]  # ordered, and unlike a dict it can be referred to weakly
 
 
+_lock = Lock()
+
+
 class RemovableHandle:
     """Takes its hook away again: `handle.remove()`, or at the end of a `with` block."""
 
@@ -23,8 +27,9 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.hooks_dict_ref = ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
+        with _lock:  # two threads may register hooks in one table
+            self.id = RemovableHandle.next_id
+            RemovableHandle.next_id += 1
         extra = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else (extra_dict,)
         self.extra_dict_ref = tuple(ref(d) for d in extra)
 

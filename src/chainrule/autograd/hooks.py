@@ -16,7 +16,7 @@ from chainrule.autograd.node import AccumulateGrad, Node
 from chainrule.backends.pending import resolved
 from chainrule.backends.sparse import is_sparse
 from chainrule.core.ambient import here, put, without_grad
-from chainrule.core.tensor import Extra, Tensor, fresh
+from chainrule.core.tensor import Tensor, extra_of, fresh
 
 __all__ = [
     "RemovableHandle", "add_hook", "check_nan", "run_after", "run_before", "run_tensor_hooks", "wrapped",
@@ -116,7 +116,7 @@ def _all_checked(hook: Hook, results: Any, given: tuple[Any, ...]) -> tuple[Any,
 
 
 def _retain(t: Tensor, g: Tensor) -> None:
-    extra = t.extra = t.extra or Extra()
+    extra = extra_of(t)
     extra.grad = g.clone() if extra.grad is None else extra.grad + g
 
 

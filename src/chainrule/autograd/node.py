@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 from sys import getrefcount
-from threading import RLock
+from threading import Lock, RLock
 from types import CodeType
 from typing import Any
 from weakref import ref
@@ -26,11 +26,11 @@ from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import Size
-from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, fresh
+from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, extra_of, fresh
 
 __all__ = [
     "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "LEAF_HOOKS", "Node", "Sink", "accumulator",
-    "edge_of", "hooks_of", "leave_accumulator", "node_of",
+    "edge_of", "hooks_of", "hooks_of_leaf", "leave_accumulator", "node_of",
     "poison_accumulator", "sink", "tick",
 ]  # fmt: skip
 
@@ -249,11 +249,24 @@ def _unaccumulated(leaf: Tensor) -> tuple[Any, ...]:
     return ()
 
 
+_hooking = Lock()  # two threads may put the first hook somewhere at once
+
+
 def hooks_of(node: Node) -> Hooks:
     """The node's hooks, made now if it had none."""
-    if node.hooks is None:
-        node.hooks = Hooks()
-    return node.hooks
+    with _hooking:
+        if node.hooks is None:
+            node.hooks = Hooks()
+        return node.hooks
+
+
+def hooks_of_leaf(extra: Extra, kind: str) -> HookTable:
+    """A leaf's "hooks" or "post_hooks", made now if it had none."""
+    with _hooking:
+        if getattr(extra, kind) is None:
+            setattr(extra, kind, HookTable())
+        found: HookTable = getattr(extra, kind)
+        return found
 
 
 class Sink(Node):
@@ -280,7 +293,7 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The node of a leaf: one at a time, alive as long as a graph (or somebody) holds it."""
     extra = leaf.extra
     if extra is None:
-        extra = leaf.extra = Extra()
+        extra = extra_of(leaf)
     elif extra.accumulator is not None and (held := extra.accumulator()) is not None:
         return held  # type: ignore[no-any-return]
     node = AccumulateGrad()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from weakref import ref
 
-from chainrule.core.tensor import Extra, Tensor
+from chainrule.core.tensor import Tensor, extra_of
 
 __all__ = ["check_size", "drop_tangents", "set_tangent"]
 
@@ -32,8 +32,7 @@ def check_size(t: Tensor, tangent: Tensor) -> None:
 
 def set_tangent(t: Tensor, tangent: Tensor, level: int, since: int | None = None) -> None:
     """Give a value a tangent; `since` is the version of its memory if a change in place did that."""
-    t.extra = t.extra or Extra()
-    t.extra.tangent = (level, tangent) if since is None else (level, tangent, since)
+    extra_of(t).tangent = (level, tangent) if since is None else (level, tangent, since)
     if level == 0:
         _level.duals.append(ref(t))
 

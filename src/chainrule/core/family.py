@@ -113,10 +113,11 @@ MANY = 4096  # terms: more are not for BLAS, which adds in a few running sums; N
 
 
 def ones_of(n: int, dtype: np.dtype[Any]) -> Any:
-    """A vector of ones, of at most MANY."""
+    """A vector of ones, of at most MANY: the beginning of one that all share."""
     ones = _ones.get((n, dtype))
     if ones is None:
-        ones = _ones[n, dtype] = np.ones(n, dtype)
+        whole = _ones.setdefault((MANY, dtype), np.ones(MANY, dtype))
+        ones = _ones[n, dtype] = whole[:n]
     return ones
 
 

@@ -7,6 +7,7 @@ tensor goes: None (it needs none), LEAF (to its own `.grad`), a node, or a `Port
 from __future__ import annotations
 
 from collections import OrderedDict
+from threading import Lock
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "TensorBase",
     "View",
     "WRAPPERS",
+    "extra_of",
     "fresh",
 ]
 
@@ -148,6 +150,18 @@ class Extra:
         self.retained = False  # retain_grad() was called on a non-leaf
         self.tangent: Any = None  # forward mode: (level, tangent), and the version since, if an in-place change gave it
         self.turned = 0  # the version at which an in-place view op (`t_`, `squeeze_`) last changed the geometry
+
+
+_making = Lock()
+
+
+def extra_of(t: Tensor) -> Extra:
+    """What only few tensors have, made now if `t` had nothing of it: one, though two threads may ask at once."""
+    found = t.extra
+    if found is None:
+        with _making:
+            found = t.extra = t.extra or Extra()
+    return found
 
 
 class TensorBase(Methods):

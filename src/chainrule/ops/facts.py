@@ -11,7 +11,7 @@ from chainrule.autograd import api
 from chainrule.autograd.cuts import cut_here
 from chainrule.autograd.grad_mode import no_grad
 from chainrule.autograd.handles import HookTable, RemovableHandle, add_hook
-from chainrule.autograd.node import ANY_DTYPE, LEAF_HOOKS, Node, Sink, accumulator, hooks_of, node_of
+from chainrule.autograd.node import ANY_DTYPE, LEAF_HOOKS, Node, Sink, accumulator, hooks_of, hooks_of_leaf, node_of
 from chainrule.autograd.versions import InferenceStore
 from chainrule.autograd.views import refresh
 from chainrule.core.ambient import LISTENING, here
@@ -21,7 +21,7 @@ from chainrule.core.function_protocol import KEEPS_CLASS, override
 from chainrule.core.notices import warn
 from chainrule.core.public import attribute, getter, method, quiet_method
 from chainrule.core.shape import normalize_dim
-from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor, View
+from chainrule.core.tensor import LEAF, PLAIN, Extra, Port, Tensor, View, extra_of
 
 __all__ = ["forget_grad"]
 
@@ -57,7 +57,8 @@ def _set_requires_grad(t: Tensor, value: bool) -> None:
         t.cut = cut_here("requires_grad")
     t.edge = LEAF if value else None
     if value:
-        t.extra, t.cut = t.extra or Extra(), None
+        extra_of(t)
+        t.cut = None
 
 
 def _del_requires_grad(t: Tensor) -> None:
@@ -142,9 +143,9 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
     if g is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    t.extra = t.extra or Extra()
-    want = t.extra.grad_dtype or t.dtype
-    if t.extra.grad_dtype is not ANY_DTYPE and g.dtype is not want:
+    extra = extra_of(t)
+    want = extra.grad_dtype or t.dtype
+    if extra.grad_dtype is not ANY_DTYPE and g.dtype is not want:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{c_name(g.dtype)}' to a tensor with grad_dtype "
             f"'{want.title}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
@@ -157,7 +158,7 @@ def _set_grad(t: Tensor, g: Tensor | None) -> None:
             f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(t.shape)}'. Please "
             "ensure that the gradient and the tensor are the same size"
         )
-    t.extra.grad = g
+    extra.grad = g
 
 
 def _del_grad(t: Tensor) -> None:
@@ -182,7 +183,7 @@ def _set_grad_dtype(t: Tensor, dtype: DType | None) -> None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     if dtype is not None and not isinstance(dtype, DType):
         raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}")
-    extra = t.extra = t.extra or Extra()
+    extra = extra_of(t)
     if dtype is not None and extra.grad is not None and extra.grad.dtype is not dtype:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{dtype.title}' because there is already a gradient with dtype "
@@ -198,8 +199,7 @@ attribute("grad_dtype", _grad_dtype, _set_grad_dtype)
 def _set_backward_hooks(t: Tensor, hooks: Any) -> None:
     if not isinstance(hooks, (OrderedDict, type(None))):
         raise TypeError(f"_backward_hooks must be an OrderedDict or None, not {type(hooks).__name__}")
-    t.extra = t.extra or Extra()
-    t.extra.hooks = hooks
+    extra_of(t).hooks = hooks
     LEAF_HOOKS[:] = [None]
     if hooks and t.edge is LEAF:
         hooks_of(accumulator(t))
@@ -241,7 +241,7 @@ def retain_grad(self: Tensor) -> None:
     edge = _edge(self)
     if edge is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    extra = self.extra = self.extra or Extra()
+    extra = extra_of(self)
     if edge is LEAF or edge.__class__ is Sink or extra.retained:
         return
     extra.retained = True
@@ -263,13 +263,13 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     if edge is not LEAF and edge.__class__ is not Sink:
         tables = hooks_of(node_of(edge)).tensor
         return add_hook(tables.setdefault(edge.index if edge.__class__ is Port else 0, HookTable()), hook)
-    extra = self.extra = self.extra or Extra()
-    extra.hooks = HookTable() if extra.hooks is None else extra.hooks
+    extra = extra_of(self)
+    table = hooks_of_leaf(extra, "hooks")
     LEAF_HOOKS[:] = [None]
     node = extra.accumulator() if extra.accumulator is not None else None
     if node is not None:
         hooks_of(node)
-    return add_hook(extra.hooks, hook)
+    return add_hook(table, hook)
 
 
 @method
@@ -279,11 +279,11 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.edge is not LEAF:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    extra = self.extra = self.extra or Extra()
-    extra.post_hooks = HookTable() if extra.post_hooks is None else extra.post_hooks
+    extra = extra_of(self)
+    table = hooks_of_leaf(extra, "post_hooks")
     LEAF_HOOKS[:] = [None]
     hooks_of(accumulator(self))
-    return add_hook(extra.post_hooks, hook)
+    return add_hook(table, hook)
 
 
 @getter

@@ -11,7 +11,7 @@ from chainrule.autograd.node import Node, tick
 from chainrule.autograd.versions import store_of, touch
 from chainrule.core.ambient import here
 from chainrule.core.public import composite
-from chainrule.core.tensor import Extra, Port, Tensor, View
+from chainrule.core.tensor import Port, Tensor, View, extra_of
 from chainrule.ops.strided import as_strided
 from chainrule.ops.views import squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
@@ -27,16 +27,14 @@ def _turn(t: Tensor, name: str, view: Callable[..., Tensor], args: Any, named: A
     t.raw = out.raw
     touch(t, name)
     if out.extra is not None and out.extra.tangent is not None:
-        t.extra = t.extra or Extra()
-        t.extra.tangent = out.extra.tangent
+        extra_of(t).tangent = out.extra.tangent
     if t.viewed is not None and out.viewed is not None:
         v, last = t.viewed, out.viewed  # a record of its own: views of `t` as it was go on from the old one
         t.viewed = View(v.base, last.parent, last.step, v.kind, v.version, last.turned)
         if recording:
             t.edge, t.viewed.version = out.edge, t.store.version  # type: ignore[union-attr]
         return t
-    t.extra = t.extra or Extra()
-    t.extra.turned = t.store.version  # type: ignore[union-attr]
+    extra_of(t).turned = t.store.version  # type: ignore[union-attr]
     if recording:
         t.edge = out.edge
     return t
@@ -65,8 +63,7 @@ def detach_(input: Tensor) -> Tensor:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     if isinstance(input.edge, (Node, Port)):
         store_of(input)  # so that those who saved this tensor look again
-        input.extra = input.extra or Extra()
-        input.extra.detached = tick()
+        extra_of(input).detached = tick()
     input.cut, input.edge = cut_of(input, "detach"), None
     if input.extra is not None:
         input.extra.tangent = None

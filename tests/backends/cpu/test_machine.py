@@ -118,6 +118,8 @@ def test_a_sum_into_its_first_operand() -> None:
         machine.add_into(fixed, fixed)
     with pytest.raises(ValueError, match="broadcast"):
         machine.add_into(np.ones(3, np.float32), np.ones((2, 3), np.float32))
+    with pytest.raises(ValueError, match="broadcast"):
+        machine.add_into(np.ones((), np.float32), np.ones(1, np.float32))
 
 
 def test_references_are_neither_kept_nor_lost() -> None:

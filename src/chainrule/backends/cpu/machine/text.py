@@ -210,7 +210,7 @@ def _operand(
     w.cbranch(w.icmp_unsigned("==", own, _int(0)), single, row)
 
     w.position_at_end(row)
-    w.unless(w.icmp_unsigned("==", own, _int(1)), refused)
+    w.unless(w.and_(w.icmp_unsigned("==", own, _int(1)), w.icmp_unsigned("<", own, rank)), refused)
     w.unless(w.and_(contiguous, w.icmp_unsigned("==", w.entry(w.field(array, "shape"), 0), width)), refused)
     lone = w.block
     w.branch(met)
