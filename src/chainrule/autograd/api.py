@@ -183,11 +183,19 @@ def _facts(t: Any) -> tuple[tuple[int, ...], Any] | None:
     return None if metas is None else (tuple(metas[t.output_nr][0]), metas[t.output_nr][1])
 
 
+def _all_facts(t: Any) -> tuple[tuple[int, ...], Any]:
+    """The same, whatever it takes."""
+    found = _facts(t)
+    if found is None:
+        meta = t.node._input_metadata[t.output_nr]
+        found = tuple(meta.shape), meta.dtype
+    return found
+
+
 def _check_implicit(t: Any) -> None:
     if t.__class__ is Tensor and t.raw.__class__ is np.ndarray and t.raw.size == 1 and t.raw.dtype.kind == "f":
         return
-    facts = _facts(t) or t.node._input_metadata
-    shape, dtype = facts
+    shape, dtype = _all_facts(t)
     if any(n != 1 for n in shape):
         raise RuntimeError(not_scalar_text(t, shape))
     if not dtype.is_floating_point:
@@ -255,9 +263,8 @@ def _ones(t: Any) -> Any:
         return fresh(np.ones(t.raw.shape, t.raw.dtype))
     if isinstance(t, Tensor):
         return call("ones_like", t)
-    facts = _facts(t)
-    assert facts is not None
-    return fresh(np.ones(facts[0], facts[1].numpy))
+    shape, dtype = _all_facts(t)
+    return fresh(np.ones(shape, dtype.numpy))
 
 
 def _one(t: Any) -> Any:

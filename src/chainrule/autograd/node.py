@@ -9,6 +9,7 @@ counted beforehand.
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from itertools import count
 from sys import getrefcount
@@ -138,18 +139,27 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        """Shape and dtype of each output of the forward, where the node still knows them."""
-        metas = self.output_facts()
+        """Shape and dtype of each output of the forward.
+
+        A node that noted them would take longer to make, and more memory. So where what it saved does not tell, nor
+        what made its inputs, the tensor that it made is looked for; only if that is gone nobody knows.
+        """
+        metas = self.output_facts() or self.facts_elsewhere()
         if metas is None:
             raise RuntimeError(
-                f"{self.name()} does not keep the shape of its output; take the edge from the tensor "
-                "(autograd.graph.get_gradient_edge) or give the gradient explicitly"
+                f"{self.name()} does not keep the shape of its output, and the tensor is gone; give the gradient "
+                "explicitly"
             )
         return tuple(InputMetadata(*m) for m in metas if m is not None)
 
     def output_facts(self) -> list[tuple[Any, DType] | None] | None:
         """(shape, dtype) of each output, or None where nobody remembers."""
         return self.noted_metas()
+
+    def facts_elsewhere(self) -> list[tuple[Any, DType] | None] | None:
+        """The same, from the one output, if it is still there: a search of all objects, milliseconds."""
+        made = [t for t in gc.get_referrers(self) if isinstance(t, Tensor) and t.edge is self]
+        return [(made[0].shape, made[0].dtype)] if made else None
 
     def noted_metas(self) -> list[tuple[Any, DType] | None] | None:
         """The same, where it was noted: several outputs, the gradients of which may be missing."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.handles import Hook, RemovableHandle
-from chainrule.autograd.node import Node
+from chainrule.autograd.node import Node, node_of
 from chainrule.autograd.saved import SavedTensor, opened, recover, shown, verify
 from chainrule.autograd.unfold import unfolded
 from chainrule.core.dtype import OF_NUMPY, result_type
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.shape import broadcast_shapes
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Port, Tensor
 
 __all__ = ["OpNode", "saved_properties"]
 
@@ -74,20 +74,35 @@ class OpNode(Node):
         found = Node.output_facts(self)
         if found is not None or self.saved.__class__ is not tuple:
             return found
-        names, outs_at = self.layout.unpacked(), self.layout.outs_at()
+        outs_at = self.layout.outs_at()
         if outs_at is not None:
             raw = self.saved[outs_at][self.op.differentiable[0]]
             return [(raw.shape, raw.dtype if isinstance(raw, Tensor) else OF_NUMPY[raw.dtype])]
-        return self._broadcast_meta(dict(zip(names, self.saved))) if self.op.family.diagonal else None
+        return self._met_facts() if self.op.family.diagonal and self.layout.fit else None
 
-    def _broadcast_meta(self, saved: dict[str, Any]) -> list[tuple[Any, DType] | None] | None:
-        """An elementwise op that kept an input, or the shapes of all, knows its output's shape."""
-        tensors = [t for t in saved.values() if isinstance(t, Tensor)]
-        shapes = [saved[f"{n}_shape"] for n in self.layout.shapes] or [t.shape for t in tensors[:1]]
-        found = [saved[f"{n}_dtype"] for n in self.layout.dtypes] or [t.dtype for t in tensors[:1]]
-        if not shapes or not found:
+    def facts_elsewhere(self) -> list[tuple[Any, DType] | None] | None:
+        """What was made of inputs of its own shape and dtype has those of what made them, and so on."""
+        at: Any = self
+        while isinstance(at, OpNode) and at._is_like_inputs():
+            edge = next(e for e in at.edges if e is not None)
+            at, index = node_of(edge), edge.index if edge.__class__ is Port else 0
+            found = at.output_facts()
+            if found is not None:
+                return [found[index]]
+        return Node.facts_elsewhere(self)
+
+    def _is_like_inputs(self) -> bool:
+        """Has the output the shape and dtype of each input that wants a gradient?"""
+        return self.op.family.diagonal and not self.layout.fit and self.op.promote != "none" and any(self.edges)
+
+    def _met_facts(self) -> list[tuple[Any, DType] | None] | None:
+        """An elementwise op that kept the shapes and dtypes of all its operands knows its output's."""
+        op, saved = self.op, dict(zip(self.layout.unpacked(), self.saved))
+        if op.promote == "none" or op.unpromoted or set(self.layout.ruled) != set(op.inputs):
             return None
-        return [(broadcast_shapes(*shapes), result_type((d, "dim") for d in found))]
+        facts = [(saved[f"{n}_shape"], saved[f"{n}_dtype"]) for n in self.layout.ruled]
+        facts = [(shape, dtype) for shape, dtype in facts if shape is not None]
+        return [(broadcast_shapes(*[s for s, _ in facts]), result_type((d, "dim" if s else "zero") for s, d in facts))]
 
 
 def saved_properties(op: Any, layout: Any) -> dict[str, property]:
