@@ -14,8 +14,8 @@ FEW = 2
 
 # Ops whose samples cannot be drawn, each with the reason and the test that stands in.
 RANDOM = (
-    "_sample_dirichlet", "_standard_gamma", "bernoulli", "bernoulli_of", "binomial", "cauchy", "draw", "exponential",
-    "geometric", "log_normal", "multinomial", "normal", "normal_of", "poisson", "random", "uniform",
+    "_sample_dirichlet", "_standard_gamma", "bernoulli", "bernoulli_of", "binomial", "cauchy", "draw", "draw_like",
+    "exponential", "geometric", "log_normal", "multinomial", "normal", "normal_of", "poisson", "random", "uniform",
 )  # fmt: skip
 SPARSE = (
     "coalesce", "sparse_coo", "sparse_mask", "sparse_mm", "sparse_sum", "sparse_to_dense", "sparse_values",

@@ -284,6 +284,58 @@ def test_gamma_numbers_inside_vmap(name: str, randomness: str) -> None:
     np.testing.assert_allclose(drawn(chainrule), drawn(torch), rtol=1e-6)
 
 
+def _quiet(t: Any, x: Any) -> Any:
+    with t.no_grad():
+        y = x.sin()
+    return y * x
+
+
+def _through_a_view(t: Any, x: Any) -> Any:
+    y = x * 1.0
+    y[:2].mul_(x[1:])
+    return y.sin()
+
+
+AROUND: dict[str, Callable[..., Any]] = {
+    "grad": lambda t, f: t.func.grad(lambda x: f(x).sum()),
+    "jvp": lambda t, f: lambda x: t.func.jvp(f, (x,), (x.cos(),))[1],
+    "vjp": lambda t, f: lambda x: t.func.vjp(f, x)[1](t.ones_like(f(x)))[0],
+    "jacfwd": lambda t, f: t.func.jacfwd(f),
+    "vmap": lambda t, f: lambda x: t.vmap(f)(t.stack([x, 2 * x])),
+}
+
+
+@pytest.mark.parametrize("inner", [_quiet, _through_a_view], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("names", [(a, b, c) for a in AROUND for b in AROUND for c in ("", "grad", "vmap")])
+def test_what_is_cut_or_changed_is_so_for_every_level(names: tuple[str, ...], inner: Any) -> None:
+    """`no_grad` inside a function means each gradient around it; a tangent changed in place was kept by those above."""
+
+    def run(t: Any) -> Any:
+        f = lambda x: inner(t, x)  # noqa: E731
+        for name in filter(None, names):
+            if name == "jacfwd" and t is torch and inner is _through_a_view:
+                f = t.func.jacrev(f)  # the same; forward mode over itself refuses to change its zeros
+            else:
+                f = AROUND[name](t, f)
+        return f(t.tensor([0.7, -0.4, 1.2], dtype=t.float64)).detach().numpy()
+
+    np.testing.assert_allclose(run(chainrule), run(torch), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("modes", [("different", "different"), ("different", "same"), ("same", "different")])
+@pytest.mark.parametrize("dims", [(0, 0), (-1, 0), (0, -1), (-1, -1)])
+def test_numbers_like_a_batch_lie_as_it_does(dims: tuple[int, int], modes: tuple[str, str]) -> None:
+    def drawn(t: Any) -> Any:
+        t.manual_seed(0)
+        inner = t.vmap(t.rand_like, in_dims=dims[0], randomness=modes[0])
+        both = t.vmap(inner, in_dims=dims[1], randomness=modes[1])(t.zeros(3, 2, 4))
+        return both.tolist(), t.func.grad(lambda x: (x * t.randn_like(x)).sum())(t.zeros(3, 2).t()).tolist()
+
+    (ours, mine), (theirs, wanted) = drawn(chainrule), drawn(torch)
+    assert ours == theirs
+    np.testing.assert_allclose(mine, wanted, rtol=1e-6)
+
+
 PICKED = [
     "x.index_select(0, i)", "torch.gather(x, 0, i)", "x.index_fill(0, i, v)", "x.index_fill(0, i, 5.0)",
     "x.index_copy(0, i, v)", "x.index_add(0, i, v)", "x.scatter_add(0, i, v)", "x.scatter(0, i, v)",

@@ -384,7 +384,7 @@ def _kept_original(op: Op, inputs: tuple[Any, ...], level: Any) -> tuple[Any, ..
     copy = (fresh(target.raw.copy()) if level is None else level.copied(target)) if asked else target
     if copy is not target:
         copy.edge = target.edge if target.edge is not LEAF else accumulator(target)
-        copy.extra = target.extra if target.extra is not None and target.extra.tangent is not None else None
+        copy.extra = forward.kept_tangent(target)
         return (copy, *(copy if t is target else t for t in inputs[1:]))
     return inputs
 

@@ -24,6 +24,7 @@ __all__ = [
     "active",
     "after_inplace",
     "drop_tangents",
+    "kept_tangent",
     "primal",
     "push_outputs",
     "refuse",
@@ -209,6 +210,17 @@ def after_inplace(op: Op, originals: tuple[Any, ...], params: dict[str, Any], ta
             held.copy_(tangent)
             return
     set_tangent(target, tangent, level, version_of(target))
+
+
+def kept_tangent(t: Tensor) -> Extra | None:
+    """What a copy of a value that is about to be changed needs: its tangent as it is, for that is changed too."""
+    found = tangent_of(t)
+    if found is None or t.extra is None:
+        return None
+    kept = Extra()
+    with swapped(forward_grad=False):
+        kept.tangent = (t.extra.tangent[0], call("clone", found))
+    return kept
 
 
 def _given_to_base(target: Tensor, tangent: Tensor, level: int) -> Tensor:

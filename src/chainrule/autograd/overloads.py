@@ -29,7 +29,7 @@ _OWN = {  # what PyTorch calls the ops that have a name of ours
     "_batch_norm": "native_batch_norm", "_cdist": "_cdist_forward", "_pdist": "_pdist_forward",
 }  # fmt: skip
 _OURS = frozenset(  # names that PyTorch has not: steps of backwards, and several of its steps in one
-    """convolution_weight corner cut differentiable_once draw embedding_again embedding_sum
+    """convolution_weight corner cut differentiable_once draw draw_like embedding_again embedding_sum
     histogramdd_from_bin_tensors index_put_at index_sum kept linear_batch linear_batch_plain linear_rows
     linear_rows_plain masked_rest max_pool_gather max_pool_scatter moved new_filled picked place place_diagonal placed
     recurrence running_product scatter_fold sparse_coo sparse_mm sparse_sum sparse_to_dense sparse_values

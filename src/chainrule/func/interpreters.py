@@ -5,7 +5,7 @@ tangents of their own, recorded by the same `attach` that eager mode uses. `Vmap
 batch axis in front; its tensors (`Batched`) hide that axis. `Trace` writes down what passes and lets it through.
 
 While an interpreter answers, the ambient record is the one of the level below: for a `Level` the record at its entry,
-so that `no_grad` inside the transformed function concerns this level alone.
+with `no_grad` where that was entered since.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from chainrule.config import settings
 from chainrule.core.ambient import Ambient, here, put, under
 from chainrule.core.family import call
 from chainrule.core.notices import warn
+from chainrule.core.op import REGISTRY
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
 from chainrule.func.leveled import Batched, Wrapped, blank, settled
@@ -91,6 +92,10 @@ class Level(_Entered):
         if hooks and not isinstance(hooks[-1], str):
             raise RuntimeError(_NO_HOOKS)
 
+    def below(self) -> Ambient:
+        """The record of the level below: that at entry, but `no_grad` inside the function means every level."""
+        return self.before if here().allowed or not self.before.allowed else self.before.but(grad=False)
+
     def wrap(self, raw: Tensor) -> Wrapped:
         """A tensor of this level over one below."""
         t: Wrapped = blank(Wrapped, self, raw)
@@ -105,7 +110,7 @@ class Level(_Entered):
 
     def copied(self, t: Wrapped) -> Wrapped:
         """A tensor of this level over a copy of the one below."""
-        before = put(self.before)
+        before = put(self.below())
         try:
             return self.wrap(t.raw.clone())
         finally:
@@ -139,7 +144,7 @@ class Level(_Entered):
         lower = tuple([t.raw if t.__class__ is Wrapped and t.level is self else t for t in inputs])
         if op.__class__ is Inplace:
             return self._inplace(op, inputs, lower, params)
-        before = put(self.before)
+        before = put(self.below())
         try:
             result = apply(op, lower, params)
         finally:
@@ -155,7 +160,7 @@ class Level(_Entered):
             )
 
         def write() -> None:
-            before = put(self.before)
+            before = put(self.below())
             try:
                 apply(op, lower, params)
             finally:
@@ -171,7 +176,7 @@ class Level(_Entered):
     def forward_of(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """The Function one level below, its results as tensors of this level; a changed input stays itself."""
         lower = tuple([self.lower(a) for a in args])
-        before = put(self.before)
+        before = put(self.below())
         try:
             result = cls.apply(*lower)
         finally:
@@ -350,10 +355,11 @@ class Vmap(_Entered):
 class Equation:
     """One line of a trace."""
 
-    __slots__ = ("inputs", "op", "outs", "params")
+    __slots__ = ("inputs", "op", "outs", "params", "quiet")
 
     def __init__(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Any, ...]) -> None:
         self.op, self.inputs, self.params, self.outs = op, inputs, params, outs
+        self.quiet = not here().allowed  # was it done in `no_grad`?
 
 
 class Trace(_Entered):
@@ -383,6 +389,10 @@ class Trace(_Entered):
             if op.__class__ is Inplace:
                 self._spare(inputs[0])
             result = apply(op, inputs, params)
+            if op.family.name == "random":  # what was drawn stays drawn
+                if op.__class__ is not Inplace:
+                    return result
+                op, inputs, params = REGISTRY["copy"].inplace, (inputs[0], result.clone()), {}
         outs = (result,) if isinstance(result, Tensor) else tuple(result)
         self.equations.append(Equation(op, inputs, params, outs))
         looks = op.family.is_view or op.family.shares
@@ -413,19 +423,23 @@ class Trace(_Entered):
     ) -> tuple[Any, ...]:
         """The recorded program on `values` in place of `inputs`; the values of `outs`.
 
-        `cut`: no gradient flows to what the record found besides its inputs.
+        `cut`: no gradient flows to what the record found besides its inputs; a transform around it sees all of it.
         """
         known: dict[int, Any] = {at: t.clone() for at, t in self._copies.items()}
         known |= {id(t): v for t, v in zip(inputs, values)}
         for eq in self.equations:
-            if cut:
+            if cut and not here().stack:
                 others = [t for t in eq.inputs if isinstance(t, Tensor) and id(t) not in known]
                 known.update((id(t), t.detach().requires_grad_(t.requires_grad)) for t in others)
             args = tuple(known.get(id(t), t) for t in eq.inputs)
-            result = apply(eq.op, args, eq.params)
+            result = self._quietly(eq, args) if eq.quiet else apply(eq.op, args, eq.params)
             parts = (result,) if isinstance(result, Tensor) else tuple(result)
             known.update((id(t), v) for t, v in zip(eq.outs, parts))
         return tuple(known.get(id(t), t) for t in outs)
+
+    def _quietly(self, eq: Equation, args: tuple[Any, ...]) -> Any:
+        with under(here().but(grad=False)):
+            return apply(eq.op, args, eq.params)
 
     def __str__(self) -> str:
         names: dict[int, str] = {}

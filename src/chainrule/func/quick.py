@@ -11,7 +11,7 @@ from chainrule.autograd.node import accumulator
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.saved import keep
 from chainrule.autograd.views import refresh
-from chainrule.core.ambient import DEFAULT, NO_GRAD, put
+from chainrule.core.ambient import DEFAULT, NO_GRAD, here, put
 from chainrule.core.dtype import FLOAT
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import FOREIGN, LEAF, Store, Tensor
@@ -75,9 +75,10 @@ def quick(level: Any, op: Any, plan: Any, inputs: tuple[Any, ...], params: dict[
                 wants = True
                 edge = accumulator(t) if edge is LEAF else edge
             edges.append(edge)
-    state = put(level.before)
+    record = level.before if here().allowed else level.below()
+    state = put(record)
     try:
-        result = _below(level, op, plan, lower, params)
+        result = _below(record, op, plan, lower, params)
     finally:
         put(state)
     if not wants:
@@ -92,9 +93,9 @@ def quick(level: Any, op: Any, plan: Any, inputs: tuple[Any, ...], params: dict[
     return _recorded(op, own, params, blank(Wrapped, level, result), tuple(edges), kinds, state)
 
 
-def _below(level: Any, op: Any, plan: Any, lower: list[Any], params: dict[str, Any]) -> Any:
+def _below(record: Any, op: Any, plan: Any, lower: list[Any], params: dict[str, Any]) -> Any:
     """The op one level below; where that is ordinary tensors, by their own fast path."""
-    if level.before is DEFAULT or level.before is NO_GRAD:
+    if record is DEFAULT or record is NO_GRAD:
         return op.fn.public(*lower, **params) if plan[1] else op.call(tuple(lower), params)
     return apply(op, tuple(lower), params)
 

@@ -23,13 +23,14 @@ from chainrule.core.ambient import LISTENING, here
 from chainrule.core.device import as_device
 from chainrule.core.device import device as Device
 from chainrule.core.dtype import dtype as DType
-from chainrule.core.family import Random, call, shape_of, sum_to
+from chainrule.core.family import Random, call, shape_of, spread, sum_to
 from chainrule.core.op import REGISTRY, Array, Number
 from chainrule.core.public import composite, spell
 from chainrule.core.shape import broadcast_shapes, is_contiguous, memory_order
 from chainrule.core.tensor import CPU, META, PLAIN, Tensor
 from chainrule.ops.create import check_options, creation, dtype_from, made, place, read_size, write_to
 from chainrule.ops.fill import check_target, quiet
+from chainrule.ops.likeness import like_array
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -284,6 +285,27 @@ def randperm(
     )  # fmt: skip
 
 
+def _draw_like_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    """A draw per example, in the order in which the batch lies in memory; or the same for all."""
+    (x,), same = values, params.pop("randomness") == "same"
+    if same:
+        x = call("select", x, dim=0, index=0)
+    one = apply(draw_like.op, (spread(x, same or batched[0], size),), params)
+    return spread(one, not same, size)
+
+
+@random(spelled="", vmap=_draw_like_batched)
+def draw_like(
+    xp: Any, input: Array, *, kind: str, args: Any, dtype: DType | None = None, device: Any = None,
+    memory_format: Any = None, generator: Any = None,
+) -> Array:  # fmt: skip
+    """Numbers of one kind in the shape and memory order of another array."""
+    made = like_array(input, None, dtype, device, memory_format)
+    if not is_meta(made):
+        _fill_in_order(made, kind, args, generator)
+    return made
+
+
 def _drawn_like(name: str, kind: str, input: Tensor, args: Any, options: dict[str, Any], generator: Any) -> Tensor:
     """Numbers in the shape, dtype and memory order of another tensor."""
     requires_grad = options.pop("requires_grad", False)
@@ -291,6 +313,13 @@ def _drawn_like(name: str, kind: str, input: Tensor, args: Any, options: dict[st
         t = call("empty_like", input, **options)
         if not is_meta(t.raw):
             _fill_in_order(t.raw, kind, args, generator)
+    elif here().stack:
+        dtype, device = options.get("dtype"), options.get("device")
+        t = draw_like.public(
+            input, kind=kind, args=args, generator=generator, memory_format=options.get("memory_format"),
+            dtype=dtype and dtype_from(dtype, name), device=device and place(device),
+        )  # fmt: skip
+        t.cut = None
     else:
         dtype, device = options.get("dtype"), options.get("device")
         want = input.dtype if dtype is None else dtype_from(dtype, name)
