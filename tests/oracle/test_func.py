@@ -336,6 +336,28 @@ def test_numbers_like_a_batch_lie_as_it_does(dims: tuple[int, int], modes: tuple
     np.testing.assert_allclose(mine, wanted, rtol=1e-6)
 
 
+AT_ZERO = """
+x.norm() x.norm(3) x.std() torch.linalg.vector_norm(x,1.5) torch.linalg.matrix_norm(torch.outer(x,x))
+torch.stack([x,x]).std(1).sum() torch.dist(x,2*x) x[None].renorm(2,0,1.).sum() torch.complex(x,2*x).abs().sum()
+torch.view_as_real(torch.complex(x,2*x).sgn()).sum() torch.complex(x,2*x).angle().sum() torch.std_mean(x)[0]
+""".split()
+
+
+@pytest.mark.parametrize("text", AT_ZERO)
+def test_slopes_where_a_size_is_zero(text: str) -> None:
+    """Forward mode gives the zeros that reverse mode gives; neither is NaN where PyTorch's is not."""
+
+    def run(t: Any) -> list[Any]:
+        f = lambda x: eval(text, {"torch": t, "x": x})  # noqa: E731
+        forward, reverse = t.func.jacfwd(f), t.func.jacrev(f)
+        at = t.zeros(3, dtype=t.float64)
+        return [g(at).tolist() for g in (forward, reverse, t.func.jacfwd(reverse))]
+
+    for ours, theirs in zip(run(chainrule), run(torch)):
+        if not np.isnan(theirs).any():
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
 PICKED = [
     "x.index_select(0, i)", "torch.gather(x, 0, i)", "x.index_fill(0, i, v)", "x.index_fill(0, i, 5.0)",
     "x.index_copy(0, i, v)", "x.index_add(0, i, v)", "x.scatter_add(0, i, v)", "x.scatter(0, i, v)",

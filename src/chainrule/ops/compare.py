@@ -194,6 +194,11 @@ def kept(xp: Any, input: Array, mask: Array) -> Array:
 kept.vjp(input=lambda g, mask: kept(g, mask))
 
 
+def over(a: Any, b: Any) -> Any:
+    """a / b, and 0 where b is 0: there its derivatives are 0 too, not 0 / 0."""
+    return kept(a / (b + (b == 0)), b != 0)
+
+
 def refuse_overflow(number: Any, dtype: DType) -> None:
     """Refuse a Python number that a dtype cannot hold."""
     cast_number(number, dtype)

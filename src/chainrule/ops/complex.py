@@ -22,7 +22,7 @@ from chainrule.core.samples import real as any_real
 from chainrule.core.samples import samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, zeros_like
-from chainrule.ops.compare import kept
+from chainrule.ops.compare import over
 from chainrule.ops.domains import EXACT, Check
 from chainrule.ops.storages import bottom
 
@@ -354,7 +354,7 @@ def _pull_angle(g: Any, input: Any) -> Any:
     if not is_complex(input):
         return zeros_like(g)
     size = call("abs", input)
-    return kept((g / (size * size)) * (input * 1j), input != 0)
+    return over(g, size * size) * (input * 1j)
 
 
 angle.vjp(input=_pull_angle)

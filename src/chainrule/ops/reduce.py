@@ -46,6 +46,7 @@ from chainrule.ops.along import (
 )
 from chainrule.ops.arguments import one_of, read_ints
 from chainrule.ops.arithmetic import check_difference
+from chainrule.ops.compare import over
 from chainrule.ops.scan import running_product
 from chainrule.ops.writing import into
 
@@ -701,7 +702,7 @@ def norm_pull(g: Any, x: Any, norm: Any, p: float, dim: Any) -> Any:
     if p == 1:
         return call("sgn", x) * g
     if p == 2:
-        return x * call("where", norm == 0, 0.0, g / norm)
+        return x * over(g, norm)
     if abs(p) == inf:
         hit = call("abs", x) == norm
         hit = hit + (x != x) * (norm != norm)
@@ -711,7 +712,7 @@ def norm_pull(g: Any, x: Any, norm: Any, p: float, dim: Any) -> Any:
         scaled = call("sgn", x) * call("where", x == 0, 0.0, size ** (p - 1))
         return scaled * (g * norm ** (1 - p))
     scaled = call("sgn", x) * size ** (p - 1) if p < 2 else x * (size if p == 3 else size ** (p - 2))
-    return scaled * call("where", norm == 0, 0.0, g / norm ** (p - 1))
+    return scaled * over(g, norm ** (p - 1))
 
 
 def _vector_norm_pull(g: Any, input: Any, out: Any, input_shape: Any, ord: Any, dim: Any) -> Any:

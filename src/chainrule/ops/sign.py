@@ -14,7 +14,7 @@ from chainrule.core.public import alias, composite
 from chainrule.core.samples import Drawn, nonzero, real, samples
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, no_derivative, one, two, zeros_like
-from chainrule.ops.compare import kept
+from chainrule.ops.compare import kept, over
 from chainrule.ops.domains import EXACT, no_complex, not_for
 
 __all__: list[str] = []
@@ -81,7 +81,7 @@ def _pull_sgn(g: Any, input: Any, out: Any) -> Any:
     if not is_complex(input):
         return zeros_like(g)
     along = call("real", g * call("conj", out))
-    return kept((g - along * out) / absolute(input), input != 0)
+    return over(g - along * out, absolute(input))
 
 
 sgn.vjp(input=_pull_sgn)

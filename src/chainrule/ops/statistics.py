@@ -20,7 +20,7 @@ from chainrule.core.tensor import Tensor, fresh
 from chainrule.core.types import RETURN_TYPES
 from chainrule.ops.along import axes_of, count, packed, restore_dtype, restored, unfolded
 from chainrule.ops.arithmetic import no_derivative
-from chainrule.ops.compare import refuse_overflow
+from chainrule.ops.compare import over, refuse_overflow
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
 from chainrule.ops.sort import need_extent, refuse_unordered
@@ -109,7 +109,7 @@ def std_op(xp: Any, input: Array, *, dim: Any, correction: Number | None, keepdi
 
 def _root(g: Any, std: Any) -> Any:
     """The cotangent of the variance, given that of its root; 0 where the deviation is 0."""
-    return call("where", std == 0, 0.0, g / (2 * std))
+    return over(g, 2 * std)
 
 
 std_op.vjp(input=lambda g, input, out, dim, correction: var_pull(_root(g, out), input, dim, correction))
