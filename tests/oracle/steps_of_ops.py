@@ -24,47 +24,47 @@ mul fmio: input self, other TN
 div fmio: input self, other TN, * rounding_mode? rounding
 true_divide fmi: input self, other TN
 floor_divide fmi: input self, other TN
-matmul fm: input self, other M
-mm fm: input self, mat2 M
-bmm fm: input self, mat2 M
-mv fm: input self, vec M
-dot fm: input self, tensor M
-outer fm: input self, vec2 M
-sum fm: input self, dim D, keepdim? B, * dtype? dtype
-nansum fm: input self, dim? D, keepdim? B, * dtype? dtype
-mean fm: input self, dim D, keepdim? B, * dtype? dtype
-prod fm: input self, dim d, keepdim? B, * dtype? dtype
-prod fm: input self, * dtype? dtype
-sum fm: input self, * dtype? dtype
-mean fm: input self
-logsumexp fm: input self, dim D, keepdim? B
-amax fm: input self, dim? D, keepdim? B
-amin fm: input self, dim? D, keepdim? B
-aminmax fm: input self, * dim? d, keepdim? B
-all fm: input self, dim? D, keepdim? B
-any fm: input self, dim? D, keepdim? B
-var fm: input self, dim? D, * correction? correction, keepdim? B
-std fm: input self, dim? D, * correction? correction, keepdim? B
+matmul fmo: input self, other M
+mm fmo: input self, mat2 M
+bmm fmo: input self, mat2 M
+mv fmo: input self, vec M
+dot fmo: input self, tensor M
+outer fmo: input self, vec2 M
+sum fmo: input self, dim? D, keepdim? B, * dtype? dtype
+nansum fmo: input self, dim? D, keepdim? B, * dtype? dtype
+mean fmo: input self, dim? D, keepdim? B, * dtype? dtype
+prod fmo: input self, dim? d, keepdim? B, * dtype? dtype
+prod fmo: input self, * dtype? dtype
+sum fmo: input self, * dtype? dtype
+mean fmo: input self
+logsumexp fmo: input self, dim D, keepdim? B
+amax fmo: input self, dim? D, keepdim? B
+amin fmo: input self, dim? D, keepdim? B
+aminmax fmo: input self, * dim? d, keepdim? B
+all fmo: input self, dim? D, keepdim? B
+any fmo: input self, dim? D, keepdim? B
+var fmo: input self, dim? D, * correction? correction, keepdim? B
+std fmo: input self, dim? D, * correction? correction, keepdim? B
 var_mean f: input self, dim? D, * correction? correction, keepdim? B
 std_mean f: input self, dim? D, * correction? correction, keepdim? B
-norm fm: input self, p? p, dim? D, keepdim? B
-max fm: input self, dim? d, keepdim? B
-min fm: input self, dim? d, keepdim? B
+norm fmo: input self, p? p, dim? D, keepdim? B
+max fmo: input self, dim? d, keepdim? B
+min fmo: input self, dim? d, keepdim? B
 median fm: input self, dim? d, keepdim? B
-argmax fm: input self, dim? d, keepdim? B
+argmax fmo: input self, dim? d, keepdim? B
 argmin fm: input self, dim? d, keepdim? B
 count_nonzero fm: input self, dim? D
-cumsum fmi: input self, dim d, * dtype? dtype
-cumprod fmi: input self, dim d, * dtype? dtype
-cummax fm: input self, dim d
-cummin fm: input self, dim d
+cumsum fmio: input self, dim d, * dtype? dtype
+cumprod fmio: input self, dim d, * dtype? dtype
+cummax fmo: input self, dim d
+cummin fmo: input self, dim d
 logcumsumexp fm: input self, dim d
 softmax fmn: input self, dim d
 log_softmax fmn: input self, dim d
-sort fm: input self, dim? d, descending? B
-argsort fm: input self, dim? d, descending? B
-topk fm: input self, k n, dim? d, largest? B
-kthvalue fm: input self, k n, dim? d, keepdim? B
+sort fmo: input self, dim? d, descending? B, * stable? B
+argsort fm: input self, dim? d, descending? B, * stable? B
+topk fmo: input self, k n, dim? d, largest? B, sorted? True
+kthvalue fmo: input self, k n, dim? d, keepdim? B
 view m: size shape
 reshape fm: input self, shape sizes
 transpose fmi: input self, dim0 d, dim1 d
@@ -89,8 +89,8 @@ diagonal fm: input self, offset? i, dim1? d, dim2? d
 diag fm: input self, diagonal? i
 diag_embed fm: input self, offset? i, dim1? d, dim2? d
 diagflat fm: input self, offset? i
-tril fmi: input self, diagonal? i
-triu fmi: input self, diagonal? i
+tril fmio: input self, diagonal? i
+triu fmio: input self, diagonal? i
 trace fm: input self
 t fm: input self
 narrow fm: input self, dim d, start i, length n
@@ -100,44 +100,43 @@ split fm: _ self, _ sections, dim? d
 chunk fm: input self, chunks n, dim? d
 tensor_split fm: input self, _ sections, dim? d
 unfold m: dimension d, size n, step n
-index_select fm: input self, dim d, index X
-gather fm: input self, dim d, index G
-scatter fmi: input self, dim d, index G, value N
-scatter_add fmi: input self, dim d, index G, src S
-index_add fmi: input self, dim d, index X, source S, * alpha? N
+index_select fmo: input self, dim d, index X
+gather fmo: input self, dim d, index G
+scatter fmio: input self, dim d, index G, value N
+scatter_add fmio: input self, dim d, index G, src S
+index_add fmio: input self, dim d, index X, source S, * alpha? N
 index_copy fmi: input self, dim d, index X, source S
 index_fill fmi: input self, dim d, index X, value N
 index_put fmi: input self, indices IX, values TN, accumulate? B
 masked_fill fmi: input self, mask mask, value TN0
-masked_select fm: input self, mask mask
+masked_select fmo: input self, mask mask
 masked_scatter fmi: input self, mask mask, source S
-take_along_dim fm: input self, indices G, dim? d
-take fm: input self, index X
-where f: condition mask, input TN, other TN
-clamp fmi: input self, min? T, max? T
+take_along_dim fmo: input self, indices G, dim? d
+take fmo: input self, index X
+where fo: condition mask, input TN, other TN
+clamp fmio: input self, min? T, max? T
 clip fm: input self, min? N, max? N
 clamp_min fm: input self, min TN
 clamp_max fm: input self, max TN
-maximum fm: input self, other TN
-minimum fm: input self, other TN
+maximum fmo: input self, other TN
+minimum fmo: input self, other TN
 fmax fm: input self, other T
 fmin fm: input self, other T
-pow fmi: input self, exponent TN
+pow fmio: input self, exponent TN
 float_power fm: input self, exponent TN
-atan2 fmi: input self, other TN
-hypot fmi: input self, other TN
-fmod fmi: input self, other TN
-remainder fmi: input self, other TN
+atan2 fmio: input self, other TN
+fmod fmio: input self, other TN
+remainder fmio: input self, other TN
 copysign fm: input self, other TN
 logaddexp fm: input self, other TN
 logaddexp2 fm: input self, other TN
 xlogy fmi: input self, other TN
-lerp fmi: input self, end TN, weight TN
-addcmul fmi: input self, tensor1 TN, tensor2 TN, * value? N
-addcdiv fmi: input self, tensor1 TN, tensor2 TN, * value? N
-addmm fm: input self, mat1 M, mat2 M, * beta? N, alpha? N
+lerp fmio: input self, end TN, weight TN
+addcmul fmio: input self, tensor1 TN, tensor2 TN, * value? N
+addcdiv fmio: input self, tensor1 TN, tensor2 TN, * value? N
+addmm fmo: input self, mat1 M, mat2 M, * beta? N, alpha? N
 addmv fm: input self, mat M, vec M, * beta? N, alpha? N
-baddbmm fm: input self, batch1 M, batch2 M, * beta? N, alpha? N
+baddbmm fmo: input self, batch1 M, batch2 M, * beta? N, alpha? N
 nan_to_num fmi: input self, nan? N, posinf? N, neginf? N
 heaviside fm: input self, values T
 eq fmi: input self, other TN
@@ -167,10 +166,11 @@ asinh fmio: input self
 acosh fmio: input self
 atanh fmio: input self
 reciprocal fmio: input self
-square fmi: input self
+square fmio: input self
 floor fmio: input self
 ceil fmio: input self
 round fmio: input self, * decimals? i
+frac fmio: input self
 trunc fmio: input self
 sign fmio: input self
 sgn fmio: input self
@@ -223,8 +223,8 @@ embedding n: input X, weight self, padding_idx? i
 one_hot n: input X, num_classes? n
 vector_norm l: _ self, ord? p, dim? D, keepdim? B, * dtype? dtype
 dist fm: input self, other T, p? p1
-cat f: tensors TT, dim? d
-stack f: tensors TT, dim? d
+cat fo: tensors TT, dim? d
+stack fo: tensors TT, dim? d
 hstack f: tensors TT
 vstack f: tensors TT
 clone fm: input self, * memory_format? format
@@ -237,7 +237,31 @@ new_zeros m: size sizes, * dtype? dtype
 fill_ m: value TN0
 copy_ m: other T
 zero_ m:
+float m: * memory_format? format
+double m:
+T m:
+mT m:
+hypot fmio: input self, other TN
+linalg_norm lo: _ self, ord? order, dim? D, keepdim? B, * dtype? dtype
+matrix_norm l: _ self, ord? order, dim? twod, keepdim? B, * dtype? dtype
+einsum f: _ equation, _ TT
+binary_cross_entropy n: input self, target T, weight? bias, * reduction? reduction
+batch_norm n: input self, running_mean stat, running_var stat, weight? bias, bias? bias, training? B, * eps? eps
+group_norm n: input self, num_groups n, weight? bias, bias? bias, eps? eps
+conv1d n: input self, weight M, bias? bias, stride? n2, padding? n2, dilation? n2, groups? n
+conv2d n: input self, weight M4, bias? bias, stride? n2, padding? n2, dilation? n2, groups? n
+conv_transpose2d n: input self, weight M4, bias? bias, stride? n2, padding? n2
+interpolate n: input self, size? n2, scale_factor? p, mode? upmode
+dropout n: input self, p? zero, training? B
+glu n: input self, dim? d
+softsign n: input self
+tanhshrink n: input self
+softmin n: input self, dim d
 """  # noqa: E501
+
+
+# Not here: attention, whose kernel, and so its node, PyTorch chooses; `out=` of softmax and of diag, which PyTorch marks
+# with a node that refuses.
 
 
 def entries() -> list[tuple[str, str, list[tuple[str, str, bool, bool]]]]:
@@ -324,6 +348,10 @@ def argument(w: Writer, kind: str, x: str) -> str:
         "dtype": lambda: "torch." + w.rng.choice(DTYPES) if w.chance(0.9) else "None", "correction": lambda: w.one("0", "1", "2", "0.5"),
         "rounding": lambda: w.one("None", "'floor'", "'trunc'", "'floor'", "'up'"), "approximate": lambda: w.one("'none'", "'tanh'", "'x'"),
         "reduction": lambda: w.one("'mean'", "'sum'", "'none'", "'x'"), "padmode": lambda: w.one("'constant'", "'reflect'", "'replicate'"),
+        "order": lambda: w.one("2", "1", "0", "float('inf')", "'fro'", "'nuc'", "-1", "3"), "zero": lambda: w.one("0", "0.0", "1.5"),
+        "equation": lambda: w.one("'ij,ij->i'", "'i,i'", "'ij,kj'", "'...i,...i->...'", "'ii,ii'", "'i j'", "'ij->ji'", "'ij,ij->k'"),
+        "stat": lambda: w.one("None", w.pick(lambda u: u.dim() == 1 and not u.requires_grad) or "None"),
+        "M4": lambda: w.pick(lambda u: u.dtype == t.dtype and u.dim() == 4) or x, "upmode": lambda: w.one("'nearest'", "'bilinear'", "'linear'", "'x'"),
         "format": lambda: w.one("torch.contiguous_format", "torch.preserve_format", "torch.channels_last"),
         "perm": lambda: str(tuple(w.rng.sample(range(rank), rank))), "twod": lambda: w.one("(0, 1)", "[1, 0]", "(-1, -2)"),
         "sizes": lambda: w.one("(-1,)", str(shape), str((1, *shape)), str(tuple(reversed(shape))), f"[{t.numel()}]", "(2, -1)", "(-1, 3)"),
@@ -343,7 +371,28 @@ def argument(w: Writer, kind: str, x: str) -> str:
         "bias": lambda: w.one("None", w.pick(lambda u: u.dim() <= 1 and u.dtype == t.dtype) or "None"),
         "C": lambda: f"torch.zeros({shape[:1] + shape[2:] if rank > 1 else ()}, dtype=torch.int64)", "TT": lambda: w.one("[{0}, {1}]", "({0}, {1})", "[{0}]", "[{0}, {1}, {0}]").format(x, w.pick(lambda u: u.shape == t.shape) or x),
     }  # fmt: skip
-    return draw[kind]()
+    return twisted(w, kind, rank, shape, n) or draw[kind]()
+
+
+def twisted(w: Writer, kind: str, rank: int, shape: tuple[int, ...], n: int) -> str | None:
+    """Now and then an argument of the right kind that is wrong: of another dtype or rank, out of range, twice the same."""
+    if kind not in TWISTED or not w.chance(0.08):
+        return None
+    return w.one(*TWISTED[kind]).format(shape=shape, n=n, rank=rank, more=(*shape, 1))  # type: ignore[no-any-return]
+
+
+TWISTED = {
+    "D": ("(0, 0)", "(0, {rank})", "(-1, 0)", "[None]", "(0.5,)"),
+    "G": ("torch.full({shape}, {n})", "torch.full({shape}, -1)", "torch.zeros({more}, dtype=torch.int64)", "torch.zeros({shape}, dtype=torch.int32)", "torch.zeros({shape})", "torch.zeros((1,), dtype=torch.int64)"),
+    "X": ("torch.tensor([{n}])", "torch.tensor([-1])", "torch.tensor([0.0])", "torch.tensor([[0]])", "torch.tensor(0)", "torch.tensor([], dtype=torch.int64)", "torch.tensor([0], dtype=torch.int32)", "torch.tensor([True])"),
+    "IX": ("(torch.tensor([{n}]),)", "(torch.tensor([-1]),)", "(torch.tensor([0.0]),)", "()", "(torch.zeros({shape}, dtype=torch.bool),)"),
+    "mask": ("torch.ones({shape}, dtype=torch.uint8)", "torch.ones({more}) > 0", "torch.ones((7,)) > 0", "torch.tensor(True)", "torch.tensor(1)"),
+    "C": ("torch.zeros({shape})", "torch.full({shape}, -100)", "torch.tensor([7])", "torch.tensor(0)", "torch.zeros((1,), dtype=torch.int32)"),
+    "TT": ("[]", "()", "[torch.zeros(0), torch.zeros({shape})]", "[torch.zeros({shape}), torch.zeros({more})]", "[torch.zeros({shape}), 1]", "torch.zeros({more})"),
+    "perm": ("(0, 0)", "(0,)", "({rank},)", "(-1,)"),
+    "sizes": ("(-2, 3)", "(-1, -1)", "(0, -1)", "(1.5,)", "(-3,)"), "shape": ("(-2, 3)", "(-1, -1)", "(0, -1)", "-3"),
+    "expand": ("(-1, {n})", "(0,)", "(-2,)", "()"), "n": ("-1", "100"), "i": ("100", "-100"),
+}  # fmt: skip
 
 
 def near(w: Writer, t: Any) -> str:
@@ -360,7 +409,7 @@ def call(w: Writer) -> str | None:
     if name in ("nll_loss", "cross_entropy") and w.t(subject).dim() > 2:
         return None  # PyTorch's backward wants them contiguous
     args, keywords = [], []
-    by_name = w.chance(0.15) and name != "where"  # PyTorch calls its `input` `self` where it is a number
+    by_name = w.chance(0.15)
     for param, kind, optional, named in params:
         if kind == "dtype" and w.t(subject).dtype.is_complex:
             continue  # what a gradient of a dropped imaginary part is nobody knows
@@ -370,8 +419,8 @@ def call(w: Writer) -> str | None:
         if by_name and param == "_" and keywords:
             return None
         value = subject if kind == "self" else argument(w, kind, subject)
-        # those of `nn.functional` look when it is too late; `reshape` would look at every call for a dtype
-        if kind != "self" and form != "n" and name != "reshape" and w.chance(0.02):
+        # those of `nn.functional` look when it is too late
+        if kind != "self" and form != "n" and w.chance(0.02):
             value = w.rng.choice(ODD)
         if kind == "self" and form in "mi":
             continue
@@ -384,16 +433,26 @@ def call(w: Writer) -> str | None:
     if w.chance(0.01):
         args = args[:-1]
     if form == "o":
-        keywords.append(
-            f"out=torch.empty(0, dtype=torch.{w.rng.choice(DTYPES)})"
-            if w.chance(0.7)
-            else f"out=torch.empty_like({subject}.detach())"
-        )
+        keywords.append(f"out={target(w, name, subject)}")
     inside = ", ".join([*args, *keywords])
-    door = {"f": f"torch.{name}", "o": f"torch.{name}", "n": f"torch.nn.functional.{name}", "l": f"torch.linalg.{name}", "m": f"{subject}.{name}", "i": f"{subject}.{name}_"}[form]  # fmt: skip
+    door = {"f": f"torch.{name}", "o": f"torch.{name.replace('linalg_', 'linalg.')}", "n": f"torch.nn.functional.{name}", "l": f"torch.linalg.{name.removeprefix('linalg_')}", "m": f"{subject}.{name}", "i": f"{subject}.{name}_"}[form]  # fmt: skip
     if form == "i" or name.endswith("_"):
         return f"{door}({inside})"
+    if name in ("T", "mT"):
+        return f"{w.new()} = {door}"
     return f"{w.new()} = {door}({inside})"
+
+
+PAIRS = "max min cummax cummin sort topk kthvalue aminmax".split()
+
+
+def target(w: Writer, name: str, x: str) -> str:
+    """Something to write to: nothing yet, of some dtype, or what is like the input."""
+    one = f"torch.empty(0, dtype={x}.dtype)" if w.chance(0.5) else f"torch.empty(0, dtype=torch.{w.rng.choice(DTYPES)})"
+    one = one if w.chance(0.7) else f"torch.empty_like({x}.detach())"
+    if name not in PAIRS or w.chance(0.1):
+        return one
+    return f"({one}, torch.empty(0, dtype=torch.int64))" if name != "aminmax" else f"({one}, {one})"
 
 
 def unsafe(w: Writer, name: str, form: str, x: str) -> bool:
@@ -407,6 +466,8 @@ def unsafe(w: Writer, name: str, form: str, x: str) -> bool:
         if torch._debug_has_internal_overlap(t) or not well_defined(w, x):
             return True
         return bool(t.is_leaf and t.requires_grad and w.chance(0.9))
+    if name == "batch_norm" and t.dim() < 2:
+        return True  # PyTorch reads a size that is not there
     if name in ("var_mean", "std_mean") and t.detach().isinf().any():
         return True  # the mean that PyTorch finds on its way depends on where the infinity lies
     if name == "copysign":

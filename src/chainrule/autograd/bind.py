@@ -63,13 +63,16 @@ def in_order(r: Any, *operands: Any) -> tuple[Any, Store | None]:
     return r, turned_store(r)
 
 
-def alone(op: Op, keepdim: Any) -> None:
-    """No axes are given: then nobody may ask to keep them."""
-    if keepdim is True:
-        raise TypeError(
-            f"{op.name}() received an invalid combination of arguments - got (Tensor, keepdim=bool), but expected "
-            "keepdim beside dim"
-        )
+def alone(op: Op, keepdim: Any, out: Any) -> tuple[None, Any]:
+    """No axes are given: then nothing may be that goes with them."""
+    given = {"keepdim": keepdim is True or keepdim is False, "out": out is not None}
+    for name in op.paired:
+        if given[name]:
+            raise TypeError(
+                f"{op.name}() received an invalid combination of arguments - got (Tensor, {name}=...), but expected "
+                f"{name} beside dim"
+            )
+    return None, False if keepdim is ABSENT else keepdim
 
 
 _COMMON: dict[str, Any] = {
@@ -115,8 +118,9 @@ def _public_source(op: Op, bare: bool = False, ranks: tuple[int, ...] = ()) -> s
     elif "dim" in op.params:
         given = ", ".join(f"{p!r}: {p}" for p in (*op.params, "out"))
         lines.append(f"    if aliased: return with_aliases(op, {{{given}}}, aliased)")
-        if _is_paired(op):
-            lines.append("    if dim is ABSENT: dim = alone(op, keepdim)")
+        if op.paired:
+            lines += ["    if dim is ABSENT: dim, keepdim = alone(op, keepdim, out)"]
+            lines += ["    elif keepdim is ABSENT: keepdim = False"]
     if op.early and not bare:
         params = "{" + ", ".join(f"{p!r}: {p}" for p in op.params if p not in op.inputs) + "}"
         lines.append(f"    if early: return with_early(op, op, ({', '.join(op.inputs)}, *early), {params}, out)")
@@ -150,11 +154,6 @@ def _fast_lines(op: Op, slow: str, bare: bool, ranks: tuple[int, ...]) -> list[s
     lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ", bare)]
     lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ", bare)]
     return [*lines, f"    else: {slow}", *_finish(op)]
-
-
-def _is_paired(op: Op) -> bool:
-    """Has PyTorch an overload without axes, and so without `keepdim`?"""
-    return op.overload == "dim" and "keepdim" in op.params
 
 
 def _is_no_flag(op: Op, name: str) -> str:
@@ -485,8 +484,8 @@ def _with_absent(op: Op, made: Any) -> Any:
     defaults = made.__defaults__ or ()
     names = made.__code__.co_varnames[: made.__code__.co_argcount]
     required = names[: len(names) - len(defaults)]
-    if _is_paired(op):
-        return tuple([ABSENT if n == "dim" else d for n, d in zip(names[len(required) :], defaults)])
+    if op.paired:
+        return tuple([ABSENT if n in ("dim", "keepdim") else d for n, d in zip(names[len(required) :], defaults)])
     if "dim" not in required[1:] or not made.__code__.co_flags & CO_VARKEYWORDS:
         return made.__defaults__
     return (ABSENT,) * (len(required) - required.index("dim")) + defaults

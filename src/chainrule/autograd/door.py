@@ -48,6 +48,10 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
         done, result = overridden(op, inputs, params, out)
         if done:
             return result
+    if out is not None:
+        targets_of(op, out)
+        if op.pulls and recorded_into(inputs, out):
+            raise fault_of(op, inputs, params) or not_into(op.name)
     if out is not None and op.fills and params["dtype"] is None and isinstance(out, Tensor):
         if op.fills is True or op.fills(inputs, params, out):
             params = {**params, "dtype": out.dtype}
@@ -256,7 +260,7 @@ _NOTHING: Mapping[str, Any] = {}
 def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any] = _NOTHING) -> Any:
     """Put a result into the tensor(s) given as `out`."""
     if op.outs is not None:
-        targets = tuple(out)
+        targets = targets_of(op, out)
         if len(targets) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {len(targets)}")
         names = getattr(result, "_fields", ("result",) * len(targets))
@@ -265,21 +269,40 @@ def write_out(op: Op, result: Any, out: Any, inputs: tuple[Any, ...], params: Ma
         for value, target in zip(result, targets):
             _write_one(op, value, target, inputs)
         return type(result)(*targets) if hasattr(result, "_fields") else targets
-    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    if not isinstance(target, Tensor):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    (target,) = targets_of(op, out)
     _check_out(op, "result", result, target, inputs, params)
     return _write_one(op, result, target, inputs)
 
 
+def targets_of(op: Op, out: Any) -> tuple[Any, ...]:
+    """The tensors given as `out`: one, or a tuple of as many as there are results."""
+    several = op.outs is not None
+    if several and not (isinstance(out, (tuple, list)) and all([isinstance(t, Tensor) for t in out])):
+        raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {kind_of(out)}")
+    targets = tuple(out) if several else (out,)
+    if not isinstance(targets[0], Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {kind_of(out)}")
+    return targets
+
+
+def recorded_into(inputs: tuple[Any, ...], out: Any) -> bool:
+    """Is a gradient wanted of what is read, or of what is written? PyTorch asks that before it looks at values."""
+    targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    return here().grad and any([isinstance(t, Tensor) and t.edge is not None for t in (*inputs, *targets)])
+
+
+def not_into(name: str) -> RuntimeError:
+    """The error for an `out=` that a gradient would have to come through."""
+    return RuntimeError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+        "but one of the arguments requires grad."
+    )
+
+
 def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...], params: Mapping[str, Any]) -> None:
     """Refuse, before anything is written, an `out=` that one result, of a name, may not go to."""
-    wants = any(isinstance(t, Tensor) and t.edge is not None for t in (*inputs, out))
-    if wants and here().grad:
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
+    if op.pulls and recorded_into(inputs, out):
+        raise not_into(op.name)
     if forward.active((*inputs, out)):
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"

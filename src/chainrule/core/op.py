@@ -124,6 +124,7 @@ class Op:
         "ordered",  # the axes of its result are put in the order of those of its operands; else as its forward does
         "outs",  # names of the outputs if there are several, "many" if their number varies, else None
         "overload",  # the parameter whose presence makes it PyTorch's second overload: its nodes end in 1
+        "paired",  # parameters that go with `dim` alone: PyTorch's overload without it does not take them
         "params",  # all parameter names in order
         "parse",  # reads unusual arguments of a view (a dtype, one list, names) and calls the op with plain ones
         "promote",  # how input dtypes meet: see core.family.Elementwise
@@ -162,6 +163,7 @@ class Op:
         self.ordered: bool = facts.pop("ordered", family.diagonal and self.outs is None)
         self.overload: str | None = facts.pop("overload", None)
         self.gaps: bool = facts.pop("gaps", False)
+        self.paired: tuple[str, ...] = facts.pop("paired", ())
         self.spread, self.parse = facts.pop("spread", None), facts.pop("parse", None)
         self.meta, self.write = facts.pop("meta", None), facts.pop("write", None)
         self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)

@@ -283,6 +283,8 @@ def einsum(*args: Any) -> Tensor:
         )
     if isinstance(args[0], str):
         operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
+        if not operands:
+            return einsum()
         _need_tensors(operands)
         labels, output = _parsed(args[0], tuple([x.ndim for x in operands]))
     else:

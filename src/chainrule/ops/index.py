@@ -168,6 +168,8 @@ corner.vjp(input=lambda g, input_shape: g[tuple(slice(n) for n in input_shape)])
 )  # fmt: skip
 def scatter_op(xp: Any, input: Array, index: Array, src: Array | Number, *, dim: int) -> Array:
     """The input overwritten where `index` says along an axis."""
+    if isinstance(src, (int, float, complex)):
+        cast_number(src, dtype_of(input))  # or refuse what does not fit
     return xp.scatter.scatter(input, normalize_dim(dim, input.ndim), index, src)
 
 

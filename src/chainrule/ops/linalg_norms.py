@@ -55,7 +55,7 @@ def matrix_norm(
             f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.title}"
         )
     found = _matrix_norm(A, ord, rows, columns, keepdim, dtype)
-    return into("linalg_matrix_norm", found, out, (A,), _exactly("matrix_norm"))  # type: ignore[no-any-return]
+    return into("linalg_matrix_norm", found, out, (A,), _exactly("matrix_norm"), True)  # type: ignore[no-any-return]
 
 
 def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype: DType | None) -> Any:
@@ -80,7 +80,7 @@ def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype
 
 def _extreme(x: Any, ord: float, dim: int, keepdim: bool) -> Any:
     if ord > 0 and x.shape[dim] == 0:
-        return x.sum(dim, keepdim=keepdim)  # the norm of nothing is 0
+        return x.detach().sum(dim, keepdim=keepdim)  # the norm of nothing is 0
     return x.amax(dim, keepdim=keepdim) if ord > 0 else x.amin(dim, keepdim=keepdim)
 
 
@@ -112,7 +112,7 @@ def norm(
         found = matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
     else:
         found = vector_norm.public(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
-    return into("linalg_norm", found, out, (A,), _exactly("norm"))
+    return into("linalg_norm", found, out, (A,), _exactly("norm"), True)
 
 
 @composite(name="norm")
@@ -169,7 +169,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if not A.numel() and (not isinstance(p, str) or A.shape[-1] == A.shape[-2]):
         zeros: Tensor = A.detach().abs().sum((-2, -1))
-        return into("linalg_cond", zeros, out, (A,), castable("linalg.cond"))
+        return into("linalg_cond", zeros, out, (A,), castable("linalg.cond"), True)
     if p in (None, 2, -2):
         s = svdvals(A)
         big, small = s[..., :1], s[..., -1:]
@@ -187,7 +187,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
     singular, size = info != 0, matrix_norm(A, p)
     found = size * matrix_norm(call("where", singular[..., None, None], 0.0, inverse), p)
     found = call("where", singular, size * inf if p == "nuc" else inf, found)  # nuc of zeros: NaN, as in PyTorch
-    return into("linalg_cond", found, out, (A,), castable("linalg.cond"))  # type: ignore[no-any-return]
+    return into("linalg_cond", found, out, (A,), castable("linalg.cond"), True)  # type: ignore[no-any-return]
 
 
 # --------------------------------------------------------------------------------------------------------------- renorm

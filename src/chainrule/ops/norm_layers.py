@@ -489,7 +489,9 @@ def group_norm(
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     size = tuple(input.shape)
-    _check_several((size[0] * size[1] // num_groups, num_groups, *size[2:]) if num_groups > 0 else size)
+    _check_several((size[0] * size[1] // num_groups, num_groups, *size[2:]))
+    if num_groups < 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     return _group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
 
 

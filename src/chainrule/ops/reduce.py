@@ -81,7 +81,10 @@ def fold(name: str, ufunc: Any, input: Any, dim: Any, keepdim: bool, dtype: DTyp
 # ------------------------------------------------------------------------------------------------ sums and products
 
 
-@reduction(linear=True, fills=True, exact=SAME_OUT, overload="dim", samples=samples(real, one, **_everywhere))
+@reduction(
+    linear=True, fills=True, exact=SAME_OUT, overload="dim", paired=("keepdim", "out"),
+    samples=samples(real, one, **_everywhere),
+)  # fmt: skip
 def sum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over the given axes, or over all."""
     if dtype is None and input.dtype in PLAIN_FLOATS:
@@ -129,7 +132,7 @@ def _drops_imaginary(inputs: tuple[Any, ...], params: dict[str, Any], out: Any) 
 
 
 @reduction(
-    linear=True, fills=_drops_imaginary, exact=_if_asked(SAME_OUT), overload="dim",
+    linear=True, fills=_drops_imaginary, exact=_if_asked(SAME_OUT), overload="dim", paired=("keepdim",),
     samples=samples(real, one, **_everywhere),
 )  # fmt: skip
 def mean(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
@@ -158,7 +161,17 @@ def _check_nansum(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
-@reduction(check=_check_nansum, exact=_if_asked(_NANSUM_OUT), samples=samples(real, one, **_everywhere))
+def _nansum_into(inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> bool:
+    """Sums are made in the dtype of their target; of floats there is no kernel for integers."""
+    if inputs[0].dtype.is_floating_point and out.dtype.category < 2:
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.title}'")
+    return True
+
+
+@reduction(
+    check=_check_nansum, fills=_nansum_into, exact=_if_asked(_NANSUM_OUT),
+    samples=samples(real, one, **_everywhere),
+)  # fmt: skip
 def nansum(xp: Any, input: Array, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum of what is not NaN."""
     if dtype is not None and dtype.is_complex and input.dtype.kind in "fV" and input.size:
@@ -204,6 +217,7 @@ def _prod_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
 
 @reduction(
     overload="dim",
+    paired=("keepdim", "out"),
     fills=True,
     exact=SAME_OUT,
     vmap=_prod_batch,

@@ -104,10 +104,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     if not kept_a and not kept_b:
         order = second if first == sorted(first) else [second[i] for i in np.argsort(first)]
         flat = x.reshape((inner_size,)), (y if order == sorted(order) else y.permute(order)).reshape((inner_size,))
-        return into("tensordot", _dot(*flat).reshape(()), out, (a, b), _TENSORDOT_OUT)  # type: ignore[no-any-return]
+        return into("tensordot", _dot(*flat).reshape(()), out, (a, b), _TENSORDOT_OUT, True)  # type: ignore[no-any-return]
     left = x.permute((*kept_a, *first)).reshape((prod(sizes_a), inner_size))
     right = y.permute((*second, *kept_b)).reshape((inner_size, prod(sizes_b)))
-    return into("tensordot", _mm(left, right).reshape((*sizes_a, *sizes_b)), out, (a, b), _TENSORDOT_OUT)  # type: ignore[no-any-return]
+    return into("tensordot", _mm(left, right).reshape((*sizes_a, *sizes_b)), out, (a, b), _TENSORDOT_OUT, True)  # type: ignore[no-any-return]
 
 
 def _without_stretched(a: Any, b: Any, first: list[int], second: list[int]) -> tuple[Any, Any]:

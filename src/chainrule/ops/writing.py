@@ -15,17 +15,20 @@ Result = TypeVar("Result")
 class _Named:
     """What `write_out` asks of an op."""
 
-    __slots__ = ("exact", "name", "outs")
+    __slots__ = ("exact", "name", "outs", "pulls")
     family, variadic = Family(), False
 
-    def __init__(self, name: str, outs: Any, exact: str | None) -> None:
-        self.name, self.outs, self.exact = name, outs, exact
+    def __init__(self, name: str, outs: Any, exact: str | None, recorded: bool) -> None:
+        self.name, self.outs, self.exact, self.pulls = name, outs, exact, not recorded
 
 
-def into(name: str, result: Result, out: Any, inputs: tuple[Any, ...], exact: str | None = None) -> Result:
-    """The result, written into `out` if there is one; `exact` is that of an op."""
+def into(
+    name: str, result: Result, out: Any, inputs: tuple[Any, ...], exact: str | None = None, recorded: bool = False
+) -> Result:
+    """The result, written into `out` if there is one; `exact` is that of an op. `recorded`: PyTorch copies the result,
+    so that gradients come through, where it refuses others."""
     if out is None:
         return result
     several = "many" if isinstance(result, tuple) else None
-    written: Result = write_out(_Named(name, several, exact), result, out, inputs)  # type: ignore[arg-type]
+    written: Result = write_out(_Named(name, several, exact, recorded), result, out, inputs)  # type: ignore[arg-type]
     return written

@@ -113,7 +113,8 @@ def _at_least_1d(x: Array, index: Array, dim: int) -> tuple[Array, Array, int]:
 
 
 def _require_rank(x: Array, index: Array, name: str) -> None:
-    _require_integer(index, name)
+    if index.size:
+        _require_integer(index, name)
     if index.size and max(x.ndim, 1) != max(index.ndim, 1):
         whole = "input" if name == "gather" else "self"
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {whole} tensor")
@@ -263,7 +264,7 @@ def _vector(index: Array, name: str) -> Array:
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     if index.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {title(index)}")
     return index.reshape(-1)
 
 
@@ -330,6 +331,8 @@ def index_add(x: Array, dim: int, index: Array, src: Array, alpha: complex = 1) 
 
 def index_copy(x: Array, dim: int, index: Array, src: Array) -> Array:
     """x with the slices `index` names replaced by those of src."""
+    if index.dtype != np.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {title(index)}")
     index, dim = _vector(index, "index_copy"), dim % max(x.ndim, 1)
     _require_slices(x, dim, index, src, "index_copy", IndexError)
     if index.size and not x.size:
@@ -350,6 +353,8 @@ def _untouched(x: Array, dim: int) -> Array:
 
 def index_fill(x: Array, dim: int, index: Array, value: Any) -> Array:
     """x with `value` in the slices `index` names; negative indices count from the end."""
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     index, dim = _vector(index, "index_fill"), dim % max(x.ndim, 1)
     size = (x.shape or (1,))[dim]
     if index.size and not x.size:
