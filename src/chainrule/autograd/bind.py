@@ -143,7 +143,11 @@ def _fast_lines(op: Op, slow: str, bare: bool, ranks: tuple[int, ...]) -> list[s
         odd.append("dtype is not None" if "dtype" in op.defaults else "dtype.category < 2")
     odd += [f"({n} is not None and {is_odd(n)})" if n in op.optional else is_odd(n) for n in tensors]
     odd += [f"{n}.raw.ndim != {rank}" for n, rank in zip(op.inputs, ranks)]
-    odd += [_is_no_flag(op, n) for n in op.params if op.forward.__annotations__.get(n) == "bool" and not bare]
+    odd += [f"({n} is not None and {n}.edge is not None)" for n in op.fixed]
+    if not bare:
+        static = [(n, op.forward.__annotations__.get(n)) for n in op.params if n not in op.inputs]
+        odd += [_is_no_flag(op, n) for n, note in static if note == "bool"]
+        odd += [_is_odd_number(op, n, str(note)) for n, note in static if note in _NUMERIC]
     lines = [f"    if {' or '.join(odd)}: {slow}"]
     kinds = _variants(op) or ["".join("O" if n in op.optional else "T" for n in op.inputs)]
     if not numbers:
@@ -154,6 +158,16 @@ def _fast_lines(op: Op, slow: str, bare: bool, ranks: tuple[int, ...]) -> list[s
     lines += [f"    if {plain}:", *_compute_lines(op, all_tensors, slow, "        ", bare)]
     lines += [f"    elif {given}:", *_compute_lines(op, with_numbers, slow, "        ", bare)]
     return [*lines, f"    else: {slow}", *_finish(op)]
+
+
+_NUMERIC = frozenset(("float", "float | None", "int", "int | None", "Number", "Number | None"))
+
+
+def _is_odd_number(op: Op, name: str, note: str) -> str:
+    """The condition that a number is not a Python real: a NumPy scalar would take part in promotion."""
+    kinds = "is not int" if note == "int" else "not in BOUNDS" if "None" in note else "not in REALS"
+    odd = f"{name}.__class__ {kinds}"
+    return f"({name} is not D_{name} and {odd})" if name in op.defaults else odd
 
 
 def _is_no_flag(op: Op, name: str) -> str:

@@ -42,6 +42,8 @@ NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
 def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
     """One call of a public op function."""
     check_inputs(op, inputs, params)
+    if op.numbers:
+        inputs = tuple([_plain_number(t) if isinstance(t, np.generic) else t for t in inputs])
     state = here()
     foreign = any(t.__class__ not in PLAIN and t is not None and t.__class__ not in FOREIGN for t in inputs)
     if foreign or state.modes or state.autocast is not None:
@@ -67,7 +69,10 @@ def door(op: Any, inputs: tuple[Any, ...], params: dict[str, Any], out: Any = No
 
 
 def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
-    """Static parameters made plain: a 0-d tensor is a number. A flag that is no bool is refused, or it would pass."""
+    """Static parameters made plain: a 0-d tensor and a NumPy scalar are numbers, or they would take part in promotion.
+
+    A flag that is no bool is refused, or it would pass.
+    """
     declared, flags = declared_params(getattr(op, "base", op))
     for name in flags:
         value = params.get(name)
@@ -76,7 +81,16 @@ def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[st
             if fault is not None:
                 raise fault
     for name, value in params.items():
-        if value.__class__ in PLAIN and name in declared:
+        if value.__class__ is bool and name in declared and not declared[name].takes(value):
+            fault = fault_of(op, inputs, params)
+            if fault is not None:
+                raise fault
+        elif isinstance(value, np.generic):
+            params = {**params, name: value.item()}
+        elif value.__class__ in PLAIN and (name in declared or (name == "dim" and value.ndim == 0)):
+            if name not in declared:
+                params = {**params, name: value.item()}
+                continue
             if not declared[name].takes(value):
                 fault = fault_of(op, inputs, params)
                 if fault is not None:
@@ -84,6 +98,11 @@ def checked(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> dict[st
                 continue
             params = {**params, name: value.item()}
     return params
+
+
+def _plain_number(x: np.generic) -> Any:
+    """A NumPy scalar as a Python number: PyTorch reads np.bool_ as a float."""
+    return float(x) if isinstance(x, np.bool_) else x.item()
 
 
 @cache
@@ -334,6 +353,8 @@ def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
         memory.refuse_overlap(out.raw)
     if out.shape != result.shape:
         out._resize_output(result.shape, result)
+        if op.family.diagonal and out.raw.__class__ is result.raw.__class__ is np.ndarray:
+            out.raw = memory.strided(out.raw, out.raw.shape, memory.element_strides(result.raw))
     if picks:
         _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
     elif op.family.diagonal:

@@ -158,6 +158,8 @@ def _record_or_cut(
         cut = next((t.cut for t in inputs if isinstance(t, Tensor) and t.cut is not None), None)
     elif not state.grad:
         cut = cut_here("inference_mode" if state.inference else "no_grad")
+    elif op.fixed and (lost := _lost(op, inputs)):
+        raise RuntimeError(_FIXED.format(op.name, lost[0]))
     elif not op.pulls:
         cut = cut_here(op.name)
     else:
@@ -183,6 +185,14 @@ def _record_or_cut(
                 t.cut = cut
 
 
+def _lost(op: Op, inputs: tuple[Any, ...]) -> list[str]:
+    """The inputs that want a gradient and will get none."""
+    return [n for n, t in zip(op.inputs, inputs) if n in op.fixed and t is not None and wants_grad(t)]
+
+
+_FIXED = (
+    "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
+)
 _REAL_SLOPES = "{} does not support automatic differentiation for outputs with complex dtype."
 
 
@@ -310,6 +320,8 @@ def eager_inplace(
     recording = recording and target.dtype.category >= FLOAT
     check_writable(target, recording and bool(op.pulls or op.in_place_slope), op.name + "_")
     dual = forward.active(inputs) and target.dtype.category >= FLOAT
+    if dual:
+        forward.check_pushable(op, inputs)
     edges = edges_of(op, inputs) if recording else ()  # first of all: it brings views up to date
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
     write()

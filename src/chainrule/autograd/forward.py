@@ -114,6 +114,14 @@ def pushed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: list[T
     return total
 
 
+def check_pushable(op: Op, inputs: tuple[Any, ...]) -> None:
+    """Refuse an op that has no forward mode before it writes anything."""
+    if op.push is None and not op.variadic:
+        for name, t in zip(op.inputs, inputs):
+            if name in op.pulls and op.pulls[name].refuses and tangent_of(t) is not None:
+                refuse(op.name)
+
+
 def refuse(name: str) -> NoReturn:
     """An op that has no forward mode, by what PyTorch says of it."""
     raise NotImplementedError(

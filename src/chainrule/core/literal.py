@@ -56,7 +56,12 @@ def _array_of(data: Any, dtype: DType | None) -> Any:
 
 def _copied(array: Any, dtype: DType | None) -> Any:
     want = array.dtype if dtype is None else dtype.numpy
-    return np.array(array, dtype=want, copy=True, order="C", subok=False)
+    if any([s < 0 for s in array.strides]):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+        )
+    return np.array(array, dtype=want, copy=True, order="C" if 0 in array.strides else "K", subok=False)
 
 
 def check_array(array: Any) -> Any:
@@ -177,7 +182,7 @@ def _walked(data: Any) -> tuple[Any, DType]:
     """Nested lists of Python numbers, and the type that all leaves promote to."""
     found: list[DType] = []
     _refuse_leading_text(data)
-    plain = _plain(data, found, 0)
+    plain = _plain(data, found)
     if not found:
         return plain, settings.default_dtype
     want = found[0]
@@ -194,7 +199,7 @@ def _refuse_leading_text(data: Any) -> None:
         raise ValueError(f"too many dimensions '{type(first).__name__}'")
 
 
-def _plain(data: Any, found: list[DType], depth: int) -> Any:
+def _plain(data: Any, found: list[DType]) -> Any:
     kind = data.__class__
     if kind in _PLAIN:
         found.append(dtypes.scalar_dtype(data))
@@ -202,13 +207,13 @@ def _plain(data: Any, found: list[DType], depth: int) -> Any:
     if isinstance(data, Tensor):
         return _from_tensor(data, found)
     if isinstance(data, (np.ndarray, np.generic)):
-        return _from_numpy(data, found, depth)
+        return _from_numpy(data, found)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if isinstance(data, dict) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         return _number_like(data, found)
     try:
-        return [_plain(part, found, depth + 1) for part in (data if kind in _ROWS else _elements(data))]
+        return [_plain(part, found) for part in (data if kind in _ROWS else _elements(data))]
     except TypeError as error:
         if error.args:
             raise
@@ -232,10 +237,9 @@ def _from_tensor(t: Tensor, found: list[DType]) -> Any:
     return t.item()
 
 
-def _from_numpy(data: Any, found: list[DType], depth: int) -> Any:
+def _from_numpy(data: Any, found: list[DType]) -> Any:
     check_array(data)
-    double = depth and isinstance(data, np.float64)  # in a list it is a Python float
-    found.append(settings.default_dtype if double else OF_NUMPY[data.dtype])
+    found.append(OF_NUMPY[data.dtype])
     return data.tolist()
 
 

@@ -102,6 +102,7 @@ class Op:
         "exact",  # the message when out= has not the result's very dtype, or what gives it (door._check_out); or None
         "family",
         "fills",  # computes in the dtype of `out=` if no dtype is asked for: sums of small integers, say; or whether so
+        "fixed",  # inputs that may not want a gradient: PyTorch refuses to lose it
         "fn",  # the function a declaration returns
         "forward",
         "gaps",  # the rule takes None for an output that no cotangent reached (else zeros)
@@ -169,6 +170,7 @@ class Op:
         self.sparse: Callable[..., Any] | None = facts.pop("sparse", None)
         self.exact: str | Callable[..., str | None] | None = facts.pop("exact", None)
         self.fills: bool | Callable[..., bool] = facts.pop("fills", False)
+        self.fixed: tuple[str, ...] = facts.pop("fixed", ())
         self.in_place_slope: str = facts.pop("in_place_slope", "")
         self.early: str = facts.pop("early", "")
         self.turns: bool = facts.pop("turns", False)

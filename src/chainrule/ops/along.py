@@ -42,8 +42,6 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
     """The axes a user's `dim` means; None and () mean all."""
     if dim is None:
         return tuple(range(rank))
-    if isinstance(dim, Tensor):
-        dim = dim.item()
     try:
         axes = normalize_dims(dim, rank)
     except TypeError:

@@ -138,7 +138,9 @@ def _refuse_bool_negation(inputs: tuple[Any, ...], params: dict[str, Any]) -> No
         )
 
 
-@elementwise(samples=samples(real, one), linear=True, check=_refuse_bool_negation, exact=EXACT, integers="i")
+@elementwise(
+    samples=samples(real, one), linear=True, check=_refuse_bool_negation, exact=EXACT, integers="i", spelled="fmiF"
+)  # fmt: skip
 def neg(xp: Any, input: Array) -> Array:
     """The tensor with every sign flipped."""
     return xp.negative(input)
@@ -285,7 +287,7 @@ def fmod(xp: Any, input: Array, other: Array | Number) -> Array:
 fmod.vjp(input=lambda g: g, other=lambda g, input, other: -g * div(input, other, rounding_mode="trunc"))
 
 
-@elementwise(samples=samples(nonzero, one), promote="float")
+@elementwise(samples=samples(nonzero, one), promote="float", spelled="fmiF")
 def reciprocal(xp: Any, input: Array) -> Array:
     """One over every element."""
     return xp.reciprocal(input)
@@ -419,7 +421,7 @@ rpow.vjp(
 )
 
 
-@elementwise(samples=samples(real, one), node="Pow", promote="integer")
+@elementwise(samples=samples(real, one), node="Pow", promote="integer", spelled="fmiF")
 def square(xp: Any, input: Array) -> Array:
     """Every element times itself."""
     return xp.square(input)
@@ -428,7 +430,7 @@ def square(xp: Any, input: Array) -> Array:
 square.vjp(input=lambda g, input: _pull_base(g, input, 2))
 
 
-@elementwise(samples=samples(positive, one), promote="float")
+@elementwise(samples=samples(positive, one), promote="float", spelled="fmiF")
 def sqrt(xp: Any, input: Array) -> Array:
     """Square root of every element."""
     return xp.sqrt(input)
@@ -437,7 +439,7 @@ def sqrt(xp: Any, input: Array) -> Array:
 sqrt.vjp(input=lambda g, out: g / (2 * out))
 
 
-@elementwise(samples=samples(positive, one), promote="float")
+@elementwise(samples=samples(positive, one), promote="float", spelled="fmiF")
 def rsqrt(xp: Any, input: Array) -> Array:
     """One over the square root of every element."""
     return 1 / xp.sqrt(input)

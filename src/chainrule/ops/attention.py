@@ -223,6 +223,9 @@ def _repeated_heads(t: Any, query: Any) -> Any:
 def _from_parts(
     query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float
 ) -> Any:
+    short = query.dtype if query.dtype.itemsize == 2 else None
+    if short is not None:  # all of it in 32 bits, as PyTorch does it
+        query, key, value = query.float(), key.float(), value.float()
     root = math.sqrt(abs(scale))
     scores = (query * math.copysign(root, scale)) @ (key.transpose(-2, -1) * root)
     if is_causal:
@@ -232,7 +235,8 @@ def _from_parts(
     if attn_mask is not None:
         scores = scores + attn_mask
     weights = safe_softmax.public(scores, -1)
-    return (names.dropout(weights, dropout_p, True) if dropout_p > 0.0 else weights) @ value
+    out = (names.dropout(weights, dropout_p, True) if dropout_p > 0.0 else weights) @ value
+    return out if short is None else out.to(short)
 
 
 # ---------------------------------------------------------------------------------------------------- many heads

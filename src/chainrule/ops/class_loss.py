@@ -51,7 +51,7 @@ def _row_meta(raws: Any, params: dict[str, Any]) -> Any:
 
 
 @fused(
-    name="multi_margin_loss", spelled="", meta=_row_meta, check=no_complex(
+    name="multi_margin_loss", spelled="", meta=_row_meta, fixed=("weight",), check=no_complex(
         "\"multi_margin_loss_cpu_kernel\" not implemented for complex dtypes", NotImplementedError
     ),
     samples=samples(apart, [((3, 4), Drawn(integers(4), 3), None)], p=[1, 2], margin=[1.0], reduction=list(REDUCTIONS)),

@@ -139,8 +139,13 @@ def select(xp: Any, condition: Array, input: Array | Number, other: Array | Numb
     return xp.masks.choose(condition, input, other)
 
 
+def _truth(condition: Any) -> Any:
+    """A condition of uint8 counts where it is not 0."""
+    return condition if condition.dtype in (bool_, bool_.numpy) else condition != 0
+
+
 select.vjp(
-    input=lambda g, condition: kept(g, condition),  # type: ignore[has-type]
+    input=lambda g, condition: kept(g, _truth(condition)),  # type: ignore[has-type]
     other=lambda g, condition: kept(g, call("logical_not", condition)),  # type: ignore[has-type]
 )
 
@@ -226,7 +231,7 @@ def _check_fill(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     input, mask, value = inputs
     _check_fill(inputs, params)
-    if np.broadcast_shapes(input.raw.shape, mask.raw.shape) != tuple(input.raw.shape):
+    if broadcast_shapes(input.raw.shape, mask.raw.shape) != tuple(input.raw.shape):
         raise RuntimeError(
             f"The expanded size of the tensor {list(mask.shape)} must match the existing size {list(input.shape)}"
         )
@@ -645,7 +650,7 @@ def nan_to_num(
 ) -> Array:
     """NaN and infinities replaced: by 0 and the largest finite numbers, unless told otherwise."""
     if input.dtype.kind in "biu":
-        return input.copy()
+        return input.copy("K")
     if input.dtype.kind != "c":
         return _filled(xp, input, nan, posinf, neginf)
     out = xp.empty_like(input)

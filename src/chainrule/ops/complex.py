@@ -20,6 +20,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import attribute, composite, spell
 from chainrule.core.samples import real as any_real
 from chainrule.core.samples import samples
+from chainrule.core.shape import broadcast_shapes
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arithmetic import is_complex, zeros_like
 from chainrule.ops.compare import over
@@ -206,7 +207,7 @@ def conj(input: Tensor) -> Tensor:
     return turn.public(input)  # type: ignore[no-any-return]
 
 
-@elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="i", holomorphic=False, exact=EXACT)
+@elementwise(samples=samples(both_parts, [((3, 4),), ((),)]), spelled="iF", holomorphic=False, exact=EXACT)
 def conj_physical(xp: Any, input: Array) -> Array:
     """The complex conjugate, in memory of its own."""
     return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
@@ -293,7 +294,7 @@ _PARTS_OUT = "Expected object of scalar type {result} but got scalar type {out} 
 def _room(a: Any, b: Any) -> Any:
     """An array of complex numbers to be made of two of real ones."""
     dtype = OF_NUMPY[a.dtype].to_complex().numpy
-    return memory.room_like(a, dtype) if a.shape == b.shape else np.empty(np.broadcast_shapes(a.shape, b.shape), dtype)
+    return memory.room_like(a, dtype) if a.shape == b.shape else np.empty(broadcast_shapes(a.shape, b.shape), dtype)
 
 
 @elementwise(

@@ -75,8 +75,11 @@ def converted(
     here = t.device
     where = here if device is None else place(device)
     ordered = memory_format is not None and memory_format is not preserve_format
-    if where is here and not copy and not (ordered and not _in_order(t, memory_format)):
-        return t if want is t.dtype else to_dtype.public(t, dtype=want)
+    if where is here and not copy:
+        if want is t.dtype and (not ordered or _in_order(t, memory_format)):
+            return t
+        if not ordered:
+            return to_dtype.public(t, dtype=want)  # type: ignore[no-any-return]
     if where is META and is_sparse(bottom(t)):
         raise NotImplementedError("to(): device='meta': sparse tensors have elements")
     if here is META and where is not META:

@@ -24,8 +24,8 @@ _add = np.add.reduce
 _least = np.minimum.reduce
 
 
-def _class_weights(target: Any, weight: Any, ignore_index: int, classes: int, dtype: Any) -> tuple[Any, Any]:
-    """The targets with ignored ones made 0, and the weight of each (None: all 1)."""
+def _class_weights(target: Any, weight: Any, ignore_index: int, classes: int, dtype: Any) -> tuple[Any, Any, Any]:
+    """The targets with ignored ones made 0, the weight of each (None: all 1), and which are ignored (None: none)."""
     ignored = target == ignore_index
     some = bool(ignored.any())
     safe = np.where(ignored, 0, target) if some else target
@@ -33,9 +33,14 @@ def _class_weights(target: Any, weight: Any, ignore_index: int, classes: int, dt
         wrong = safe[(safe < 0) | (safe >= classes)].flat[0]
         raise IndexError(f"Target {wrong} is out of bounds.")
     if weight is None:
-        return safe, (~ignored).astype(dtype) if some else None
+        return (safe, (~ignored).astype(dtype), ignored) if some else (safe, None, None)
     w = weight[safe]
-    return safe, np.where(ignored, dtype.type(0), w) if some else w
+    return (safe, np.where(ignored, dtype.type(0), w), ignored) if some else (safe, w, None)
+
+
+def _kept(each: Any, ignored: Any) -> Any:
+    """0 for what is ignored, where 0 times an infinity would be NaN."""
+    return each if ignored is None else np.where(ignored, each.dtype.type(0), each)
 
 
 def _total(w: Any, target: Any, dtype: Any) -> Any:
@@ -75,12 +80,12 @@ def _picked(input: Any, target: Any, weight: Any, ignore_index: int, reduction: 
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {found}")
     single = input.ndim == 1
     rows, at = _spread_out(input), target.reshape(-1) if single else target
-    safe, w = _class_weights(at, weight, ignore_index, rows.shape[1], input.dtype)
+    safe, w, ignored = _class_weights(at, weight, ignore_index, rows.shape[1], input.dtype)
     if rows.ndim == 2:
         each = rows[np.arange(len(rows)), safe]
     else:
         each = np.take_along_axis(rows, safe[:, None], 1)[:, 0]
-    each = -each if w is None else each * -w
+    each = -each if w is None else _kept(each * -w, ignored)
     if reduction == "none":
         return each.reshape(target.shape)
     total = np.add.reduce(each, None)
@@ -94,10 +99,10 @@ def _scattered(g: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_
         out[np.arange(len(target)), target] = g / g.dtype.type(-len(target)) if reduction == "mean" else -g
         return out
     rows, at = _spread_out(out), target.reshape(-1) if len(shape) == 1 else target
-    safe, w = _class_weights(at, weight, ignore_index, rows.shape[1], g.dtype)
+    safe, w, ignored = _class_weights(at, weight, ignore_index, rows.shape[1], g.dtype)
     if reduction == "mean":
         g = g / _total(w, at, g.dtype)
-    each = -(g if w is None else g * w)
+    each = -(g if w is None else _kept(g * w, ignored))
     if rows.ndim == 2:
         rows[np.arange(len(rows)), safe] = each
     else:
@@ -171,6 +176,7 @@ def _nll_backward_batched(values: Any, batched: Any, size: int, params: Any) -> 
 
 @general(
     spelled="", samples=_classes, meta=_nll_meta, check=only_floats("nll_loss_out_frame"), straight=True,
+    fixed=("weight",),
     vmap=_nll_batched(lambda: nll_loss),  # type: ignore[has-type]
 )  # fmt: skip
 def nll_loss(xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Array:
@@ -185,7 +191,7 @@ _pixels = samples(
 
 @general(
     spelled="", node="NllLoss2D", samples=_pixels, meta=_nll_meta, check=only_floats("nll_loss2d_forward_out_frame"),
-    straight=True, vmap=_nll_batched(lambda: nll_loss2d),  # type: ignore[has-type]
+    straight=True, fixed=("weight",), vmap=_nll_batched(lambda: nll_loss2d),  # type: ignore[has-type]
 )  # fmt: skip
 def nll_loss2d(
     xp: Any, input: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
@@ -335,7 +341,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, reduction: str, smoothin
     if reduction == "none":
         return -each.sum(axis)
     total = -each.sum()
-    return total if reduction == "sum" else total / max(1, input.numel() // classes)
+    return total if reduction == "sum" else total / (input.numel() // classes if classes else 0)
 
 
 def _smooth(log_p: Any, target: Any, weight: Any, reduction: str, ignore_index: int, axis: int) -> Any:

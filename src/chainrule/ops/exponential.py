@@ -82,7 +82,7 @@ def log1p(xp: Any, input: Array) -> Array:
 def _complex_log1p(xp: Any, z: Any) -> Any:
     """By parts: NumPy adds the 1 first, and small numbers are lost."""
     x, y = z.real, z.imag
-    out = xp.empty(z.shape, z.dtype)
+    out = xp.empty_like(z)
     near = 0.5 * xp.log1p(x * (x + 2) + y * y)
     out.real = xp.where(xp.absolute(z) < 0.5, near, xp.log(xp.hypot(x + 1, y)))
     out.imag = xp.arctan2(y, x + 1)
@@ -126,7 +126,7 @@ logaddexp2.vjp(
 )
 
 
-@elementwise(samples=samples(real, pairs), promote="float", spelled="fmi")
+@elementwise(samples=samples(real, pairs), promote="float", spelled="fmiF")
 def ldexp(xp: Any, input: Array, other: Array) -> Array:
     """input * 2**other."""
     return input * xp.exp2(other)

@@ -178,7 +178,7 @@ def _filling(dtype: np.dtype[Any], value: Any, count: int) -> Any:
 def _write_fill(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     target, value = inputs[0].raw, inputs[1]
     filling = _filling(target.dtype, value.raw if isinstance(value, Tensor) else value, target.size)
-    write_array(target, filling, overlaps=True)
+    write_array(target, filling, overlaps=not isinstance(value, Tensor))
 
 
 def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -195,7 +195,7 @@ def _fill_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 )  # fmt: skip
 def fill(xp: Any, input: Array, value: Array | Number) -> Array:
     """The shape of the input, one value everywhere."""
-    result = xp.empty_like(input)
+    result = memory.room_like(input)
     write_array(result, _filling(input.dtype, value, input.size))
     return result
 

@@ -16,13 +16,14 @@ from chainrule.autograd.door import check_fits
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import unknown_shape
 from chainrule.core.ambient import here
+from chainrule.core.dtype import OF_NUMPY
 from chainrule.core.family import call, cast, dtype_of, front, general, indexing, shape_of, spread, sum_to
 from chainrule.core.literal import cast_number
 from chainrule.core.notices import warn_once
 from chainrule.core.op import REGISTRY, Array, Number
 from chainrule.core.public import composite
 from chainrule.core.samples import Drawn, apart, integers, real, samples
-from chainrule.core.shape import normalize_dim, numel
+from chainrule.core.shape import broadcast_shapes, normalize_dim, numel
 from chainrule.core.tensor import Tensor, fresh
 from chainrule.ops.along import SAME_OUT
 from chainrule.ops.fill import check_apart, check_target
@@ -439,6 +440,9 @@ index_select.vjp(input=lambda g, index, dim, input_shape: index_add(zeros_of(g, 
 )  # fmt: skip
 def index_add(xp: Any, input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """The input with slices of `source` added where an index vector says."""
+    if input.dtype != source.dtype:
+        titles = [OF_NUMPY[x.dtype].title for x in (input, source)]
+        raise RuntimeError("index_add_(): self ({}) and source ({}) must have the same scalar type".format(*titles))
     return xp.scatter.index_add(input, normalize_dim(dim, input.ndim), index, source, alpha)
 
 
@@ -578,7 +582,7 @@ def masked_select(xp: Any, input: Array, mask: Array) -> Array:
 
 
 def _unselect(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:
-    whole = np.broadcast_shapes(shape, shape_of(mask))
+    whole = broadcast_shapes(shape, shape_of(mask))
     return sum_to(masked_scatter(zeros_of(g, whole), mask, g), shape)
 
 
@@ -656,7 +660,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     dim = normalize_dim(dim, input.ndim)
     if input.shape[dim]:
         indices = indices.remainder(input.shape[dim])
-    shape = np.broadcast_shapes(_flat_at(input.shape, dim), _flat_at(indices.shape, dim))
+    shape = broadcast_shapes(_flat_at(input.shape, dim), _flat_at(indices.shape, dim))
     x = input.expand(_set_at(shape, dim, input.shape[dim]))
     return gather.public(x, dim, indices.expand(_set_at(shape, dim, indices.shape[dim])), **more)  # type: ignore[no-any-return]
 

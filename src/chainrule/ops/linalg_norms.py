@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from chainrule.core.dtype import FLOAT, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, cast, dtype_of, general
@@ -30,7 +32,7 @@ __all__ = ["matrix_norm", "norm"]
 def _two_dims(A: Any, dim: Any) -> tuple[int, int]:
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = (int(dim),) if isinstance(dim, (int, np.integer)) else tuple(dim)
     if len(dims) != 2:
         shown = dims[0] if len(dims) == 1 else list(dims)
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
@@ -46,19 +48,26 @@ def _exactly(name: str) -> str:
 
 @composite(spelled="l")
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None, out: Any = None
+    input: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
 ) -> Tensor:
     """A norm of matrices: "fro", "nuc", or one of inf, 1, 2 and their negatives."""
-    rows, columns = _two_dims(A, dim)
-    if A.dtype.category < 2:
+    rows, columns = _two_dims(input, dim)
+    if input.dtype.category < 2:
         raise RuntimeError(
-            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.title}"
+            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {input.dtype.title}"
         )
-    found = _matrix_norm(A, ord, rows, columns, keepdim, dtype)
-    return into("linalg_matrix_norm", found, out, (A,), _exactly("matrix_norm"), True)  # type: ignore[no-any-return]
+    found = _matrix_norm(input, ord, rows, columns, keepdim, dtype)
+    return into("linalg_matrix_norm", found, out, (input,), _exactly("matrix_norm"), True)  # type: ignore[no-any-return]
 
 
 def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype: DType | None) -> Any:
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     if ord == "fro":
         return vector_norm.public(A, 2, (rows, columns), keepdim, dtype=dtype)
     A = A if dtype is None else A.to(dtype)
@@ -95,24 +104,24 @@ def _spectral(A: Any, rows: int, columns: int, keepdim: bool, fold: Any) -> Any:
 
 @composite(spelled="l")
 def norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None,
+    input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None, out: Any = None,
     axis: Any = None, keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
     """A norm of vectors or matrices, by how many axes there are."""
     dim, keepdim = (axis if dim is None else dim), (keepdim if keepdims is None else keepdims)
-    dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
+    dims = (int(dim),) if isinstance(dim, (int, np.integer)) else None if dim is None else tuple(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    if dims is None and ord is not None and A.ndim not in (1, 2):
+    if dims is None and ord is not None and input.ndim not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D."
         )
-    matrix = ord is not None and (len(dims) if dims is not None else A.ndim) == 2
+    matrix = ord is not None and (len(dims) if dims is not None else input.ndim) == 2
     if matrix or isinstance(ord, str):
-        found = matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+        found = matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
     else:
-        found = vector_norm.public(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
-    return into("linalg_norm", found, out, (A,), _exactly("norm"), True)
+        found = vector_norm.public(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    return into("linalg_norm", found, out, (input,), _exactly("norm"), True)
 
 
 @composite(name="norm")

@@ -211,6 +211,7 @@ def _log_floor(x: Any) -> Any:
 @loss(
     spelled="",
     name="binary_cross_entropy",
+    fixed=("weight",),
     check=only_floats("binary_cross_entropy"),
     samples=samples(chance, [((3, 4), (3, 4), None)], reduction=list(REDUCTIONS)),
 )
@@ -243,6 +244,7 @@ _bce.vjp(input=_bce_slope, target=_bce_target_slope)
 
 @FoldedInto(1).decorate(
     spelled="", name="binary_cross_entropy_with_logits", check=only_floats("log_sigmoid_cpu"),
+    fixed=("weight", "pos_weight"),
     samples=samples(real, one, reduction=list(REDUCTIONS)),
 )  # fmt: skip
 def _bce_logits(
@@ -283,7 +285,9 @@ def _logits_target_slope(g: Any, input: Any, weight: Any, pos_weight: Any, reduc
 _bce_logits.vjp(input=_logits_slope, target=_logits_target_slope)
 
 
-@loss(spelled="", name="soft_margin_loss", samples=samples(real, one, reduction=list(REDUCTIONS)))
+@loss(
+    spelled="", name="soft_margin_loss", fixed=("target",), samples=samples(real, one, reduction=list(REDUCTIONS))
+)  # fmt: skip
 def _soft_margin(xp: Any, input: Array, target: Array, *, reduction: str) -> Array:
     """log(1 + exp(-target input))."""
     return folded(xp.log1p(xp.exp(-target * input)), reduction)

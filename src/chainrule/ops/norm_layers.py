@@ -19,6 +19,7 @@ from weakref import ref
 import numpy as np
 
 from chainrule.autograd.grad_mode import no_grad
+from chainrule.core import dtype as dtypes
 from chainrule.core.dtype import FLOAT, OF_NUMPY, bfloat16, finfo, float16, widened
 from chainrule.core.family import call, fused, spread
 from chainrule.core.op import Array
@@ -99,7 +100,11 @@ def _pull(g: Any, x: Any, mean: Any, r: Any, s: Any, d: Any, count: int) -> Any:
 
 
 def _laid_out(x: Any, shape: Ints) -> Any:
-    return call("reshape", x, shape) if isinstance(x, Tensor) else x.reshape(shape)
+    """In another shape; 16-bit tensors in 32 bits, as their arrays are."""
+    if not isinstance(x, Tensor):
+        return x.reshape(shape)
+    x = call("to_dtype", x, dtype=dtypes.float32) if x.dtype.itemsize == 2 else x
+    return call("reshape", x, shape)
 
 
 def _kept(x: Any, mean: Any, r: Any, axes: Ints, count: int, eps: float) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from chainrule.backends.cpu import memory
 from chainrule.core import shape as shapes
 from chainrule.core.family import call, general, shape_of, view
+from chainrule.core.layout import contiguous_format
 from chainrule.core.op import Array
 from chainrule.core.public import composite
 from chainrule.core.samples import real, samples
@@ -137,6 +138,12 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     dim = normalize_dim(dim, input.ndim)
     first = shapes.narrow_start(start, length, input.shape[dim])
     return slice_view.public(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
+
+
+@composite("m")
+def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """The same in its own memory."""
+    return narrow(self, dim, start, length).clone(memory_format=contiguous_format)
 
 
 @view(

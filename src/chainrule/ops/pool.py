@@ -114,7 +114,8 @@ _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
 def _sizes(value: Any, rank: int, name: str, what: str) -> Ints:
-    found = (value,) if value.__class__ is int else tuple(value)
+    one = value.__class__ is int or (hasattr(value, "__index__") and not getattr(value, "shape", ()))  # NumPy's, too
+    found = (value,) if one else tuple(value)
     if len(found) == 1:
         found = found * rank
     if len(found) != rank:

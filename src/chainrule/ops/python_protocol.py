@@ -232,7 +232,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return array.astype(dtype)
-    return array.copy() if copy else array
+    return array.copy("K") if copy else array
 
 
 @method
@@ -289,9 +289,14 @@ def _plainly_typed(array: Any, dtype: DType | None) -> Any:
     return array if array.dtype is want else array.view(want)
 
 
-def rebuild(cls: type, array: Any, dtype: DType | None, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
-    """A tensor from what `pickle` kept of it; `dtype`: where the array has only its bits."""
-    if isinstance(array, np.ndarray):
+def rebuild(
+    cls: type, array: Any, dtype: DType | None, requires_grad: bool, state: dict[str, Any] | None, place: Any = None
+) -> Tensor:
+    """A tensor from what `pickle` kept of it; `dtype`: where the array has only its bits; `place`: where in it."""
+    if place is not None and dtype is not None:
+        shape, strides, offset = place
+        array = np.ndarray(shape, dtype.numpy, array, offset, strides)
+    elif isinstance(array, np.ndarray):
         array = _plainly_typed(array, dtype)
     t = retyped(made(array), cls)
     t.edge = LEAF if requires_grad else None
@@ -308,7 +313,25 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     raw = concrete(self, "tolist")
     odd = raw.dtype.isbuiltin != 1  # bfloat16 and its kind: their bits travel as integers
     array = np.ascontiguousarray(raw).view(f"u{raw.itemsize}").reshape(raw.shape) if odd else raw
+    held, place = _whole(raw)
+    if held is not None:
+        return rebuild, (type(self), held, self.dtype, self.requires_grad, state, place)
     return rebuild, (type(self), array, self.dtype if odd else None, self.requires_grad, state)
+
+
+def _whole(raw: Any) -> tuple[Any, Any]:
+    """The memory of a view, or of what NumPy would put in C order, and where in it the elements lie."""
+    held = memory.owner(raw)
+    if held is not raw and held.__class__ is np.ndarray:
+        return _bits(held), (raw.shape, raw.strides, memory.address(raw) - memory.address(held))
+    if not raw.flags.c_contiguous and memory.is_dense(raw):
+        return _bits(raw.ravel("K")), (raw.shape, raw.strides, 0)
+    return None, None
+
+
+def _bits(held: Any) -> Any:
+    """An array of its own over the same memory: each tensor comes back with its own, as in PyTorch."""
+    return held.view(held.dtype if held.dtype.isbuiltin == 1 else f"u{held.itemsize}")
 
 
 # ----------------------------------------------------------------------------------------------- element by element

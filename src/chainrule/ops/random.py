@@ -167,7 +167,7 @@ def _numbers(kind: str, size: tuple[int, ...], dtype: DType, device: Device, arg
     engine = engine_of(generator, kind)
     if kind == "permutation":
         return kernels.permutation(engine, size[0], dtype.numpy)
-    return _KERNELS[kind](engine, size, dtype.numpy, *args)
+    return _KERNELS[kind](engine, size, dtype.numpy, *[a.item() if isinstance(a, np.generic) else a for a in args])
 
 
 def drawn(kind: str, size: tuple[int, ...], dtype: DType, device: Device, args: Any, generator: Any) -> Tensor:
@@ -449,7 +449,7 @@ def _method(name: str, kind: str, node: str, doc: str, **defaults: Any) -> None:
 
 
 def _plain(value: Any, name: str, key: str) -> Any:
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, np.generic)):
         return value.item()
     if value is REQUIRED:
         raise TypeError(f'{name}_() missing 1 required positional arguments: "{key}"')
@@ -544,8 +544,10 @@ def _write_bernoulli(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -
     target, p = inputs[0].raw, inputs[1]
     check_target(target)
     if isinstance(p, Tensor):
-        wide = np.ascontiguousarray(np.broadcast_to(p.raw, target.shape))
-        target[...] = kernels.bernoulli_each(engine_of(params["generator"], "bernoulli_"), wide, target.dtype)
+        order = memory_order(target.shape, tuple([s // target.itemsize for s in target.strides]))[::-1]
+        wide = np.ascontiguousarray(np.broadcast_to(p.raw, target.shape).transpose(order))
+        drawn = kernels.bernoulli_each(engine_of(params["generator"], "bernoulli_"), wide, target.dtype)
+        target.transpose(order)[...] = drawn
     elif not is_meta(target):
         _fill_in_order(target, "bernoulli", (p,), params["generator"])
 
@@ -604,6 +606,10 @@ def normal(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal numbers: a mean and a deviation for each place, or one of each and a size."""
+    if size is not None:
+        mean, std = (t.item() if isinstance(t, Tensor) and t.ndim == 0 else t for t in (mean, std))
+        if isinstance(mean, Tensor) or isinstance(std, Tensor):
+            raise TypeError("normal(): with argument 'size', 'mean' and 'std' must be float, not Tensor")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         more = {} if out is None else {"out": out}
         return normal_of.public(mean, std, generator=generator, **more)  # type: ignore[no-any-return]

@@ -196,6 +196,11 @@ def nanmean(
 ) -> Tensor:
     """Mean of what is not NaN."""
     dim, keepdim = (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
+    if dtype is not None and dtype.category < 2:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype.title}"
+        )
     if input.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.title}"
@@ -474,7 +479,7 @@ def _either(whole: Any, along: Any, pairwise: str, input: Any, *given: Any, out:
             if out is not None
             else call(pairwise, input, *given, **named)
         )
-    if not isinstance(first, int):
+    if not isinstance(first, (int, np.integer)) or isinstance(first, bool):
         raise TypeError(
             f"{name}() received an invalid combination of arguments: dim must be int, not {type(first).__name__}"
         )

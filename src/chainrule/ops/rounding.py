@@ -27,7 +27,7 @@ def _whole(input: Any) -> bool:
 @elementwise(samples=samples(apart, one), check=_check("floor"), exact=EXACT, spelled="fmiF")
 def floor(xp: Any, input: Array) -> Array:
     """The largest whole number that is not larger."""
-    return input.copy() if _whole(input) else xp.floor(input)
+    return input.copy("K") if _whole(input) else xp.floor(input)
 
 
 floor.vjp(input=lambda g: zeros_like(g))
@@ -36,7 +36,7 @@ floor.vjp(input=lambda g: zeros_like(g))
 @elementwise(samples=samples(apart, one), check=_check("ceil"), exact=EXACT, spelled="fmiF")
 def ceil(xp: Any, input: Array) -> Array:
     """The smallest whole number that is not smaller."""
-    return input.copy() if _whole(input) else xp.ceil(input)
+    return input.copy("K") if _whole(input) else xp.ceil(input)
 
 
 ceil.vjp(input=lambda g: zeros_like(g))
@@ -45,7 +45,7 @@ ceil.vjp(input=lambda g: zeros_like(g))
 @elementwise(samples=samples(apart, one), check=_check("trunc"), exact=EXACT, spelled="fmiF")
 def trunc(xp: Any, input: Array) -> Array:
     """The whole part, toward 0."""
-    return input.copy() if _whole(input) else xp.trunc(input)
+    return input.copy("K") if _whole(input) else xp.trunc(input)
 
 
 trunc.vjp(input=lambda g: zeros_like(g))
@@ -72,7 +72,7 @@ def _check_round(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def round(xp: Any, input: Array, *, decimals: int | None = None) -> Array:
     """The nearest whole number (or number of so many decimals), halves to even."""
     if not decimals:
-        return input.copy() if _whole(input) else xp.rint(input)
+        return input.copy("K") if _whole(input) else xp.rint(input)
     ten = float(10.0 ** abs(decimals))
     return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten
 

@@ -120,6 +120,10 @@ def repeat_interleave(
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
     have = tuple(input.shape)
+    if output_size is not None and output_size != have[dim] * times:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {have[dim] * times} but got {output_size}"
+        )
     wide = expand(unsqueeze(input, dim + 1), (*have[: dim + 1], times, *have[dim + 1 :]))
     return view_op.public(  # type: ignore[no-any-return]
         clone(wide, memory_format=contiguous_format), (*have[:dim], have[dim] * times, *have[dim + 1 :])

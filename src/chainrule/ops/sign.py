@@ -45,7 +45,7 @@ alias(absolute, "absolute", spelled="fmi")
 def _signs(xp: Any, x: Any) -> Any:
     """x / |x|; 0 at 0 and of NaN."""
     if x.dtype.kind == "b":
-        return x.copy()
+        return x.copy("K")
     if x.dtype.kind == "c":
         return xp.masks.keep(x / xp.absolute(x), x != 0)
     out = xp.sign(x)
@@ -63,7 +63,7 @@ def _signs(xp: Any, x: Any) -> Any:
 def sign(xp: Any, input: Array) -> Array:
     """-1, 0 or 1."""
     if input.dtype.kind == "b":
-        return input.copy()
+        return input.copy("K")
     out = xp.sign(input)
     return out if input.dtype.kind != "f" else xp.where(out == out, out, input.dtype.type(0))  # PyTorch: nan has sign 0
 

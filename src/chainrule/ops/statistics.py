@@ -65,8 +65,11 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
             UserWarning,
         )
     real = x.real.dtype.type
-    middle = _add(x, axes, keepdims=True) / real(n)
-    gap = x - middle
+    # from the first element on: what is constant has no spread at all, as where PyTorch adds up one by one
+    first = x[tuple([slice(1) if at in axes else slice(None) for at in range(x.ndim)])] if x.size else real(0)
+    gap = x - first
+    rest = _add(gap, axes, keepdims=True) / real(n)
+    middle, gap = first + rest, gap - rest
     squares = gap.real**2 + gap.imag**2 if gap.dtype.kind == "c" else gap * gap
     spread = _add(squares, axes, keepdims=keepdim) / real(max(n - correction, 0))
     return packed(spread), packed(middle if keepdim else np.squeeze(middle, axes if x.ndim else ()))

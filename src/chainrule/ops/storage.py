@@ -182,6 +182,9 @@ def get_device(self: Tensor) -> int:
     return -1
 
 
+spell("get_device", get_device, "f")
+
+
 @method
 def is_shared(self: Tensor) -> bool:
     """Is the memory shared with other processes?"""
@@ -207,6 +210,9 @@ spell("is_inference", is_inference, "f")
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Is the shape the same?"""
     return tuple(self.shape) == tuple(other.shape)
+
+
+spell("is_same_size", is_same_size, "f")
 
 
 @method

@@ -27,6 +27,7 @@ from chainrule.core.op import Array
 from chainrule.core.public import composite, quiet_method
 from chainrule.core.samples import Drawn, either, integers, real, samples
 from chainrule.core.shape import (
+    broadcast_shapes,
     compute_view_strides,
     contiguous_strides,
     expand_shape,
@@ -241,7 +242,7 @@ def _write_at(xp: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 
 def _shape_at(target: Any, key: Any) -> tuple[int, ...]:
     """The shape of what a key of slices and index arrays names."""
-    want = np.broadcast_shapes(*(k.shape for k in key if not isinstance(k, slice)))
+    want = broadcast_shapes(*(k.shape for k in key if not isinstance(k, slice)))
     dims = [i for i, k in enumerate(key) if not isinstance(k, slice)]
     rest = [n for i, n in enumerate(target.shape) if i not in dims]
     at = dims[0] if _adjacent(tuple(dims)) else 0
@@ -640,6 +641,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     elif isinstance(value, Tensor):
         _copy_to(reader.x, value)
     elif reader.x.ndim:
+        memory.refuse_overlap(reader.x.raw)
         fill_(reader.x, source.item())
     else:
         copy_(reader.x, source)
@@ -661,9 +663,12 @@ def _written(x: Tensor, key: Any, value: Any) -> bool:
     if value.__class__ in PLAIN:
         if value.edge is not None or value.extra is not None or value.raw.dtype is not raw.dtype:
             return False
+        source = value.raw
+        if source.base is not None and memory.overlap(raw, source):
+            return False
         if value.cut is not None:
             passes_on(value.cut, x)
-        value = value.raw
+        value = source
     elif value.__class__ is int:
         if not -_LONG <= value < _LONG:
             return False
@@ -687,6 +692,8 @@ def _copy_to(target: Tensor, value: Tensor) -> None:
     value = _without_lead(value, len(target.shape))
     shape = tuple(value.shape)
     expand_shape(shape, shape, tuple(target.shape), lambda: value.dtype.tensor_type)
+    if shape != tuple(target.shape) and shape and memory.overlap(target.raw, value.raw):
+        value = call("expand", value, size=tuple(target.shape))  # read at every place before one is written
     if shape or not target.ndim:
         copy_(target, value)
     else:

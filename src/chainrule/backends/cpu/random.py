@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from chainrule.core.dtype import OF_NUMPY, c_name
 from chainrule.core.notices import warn
 
+from . import memory
 from .boxmuller import blocks32, blocks64, fused, libm_log, libm_log1p
 from .draws import DIGITS, F32, F64, I64, Array, DType, Floats64, cast, check_dtype, pairs, title
 from .rejection import binomial, dirichlet, gamma, poisson
@@ -547,7 +548,10 @@ def multinomial(engine: Engine, weights: Array, count: int, replacement: bool = 
         return np.array(rows).reshape(weights.shape[:-1] + (count,))
     _check_weights(weights)
     with np.errstate(divide="ignore", over="ignore"):
-        race = weights / exponential(engine, weights.shape, weights.dtype)
+        in_order = memory.room_like(weights).flags.c_contiguous  # the numbers are drawn as the weights lie in memory
+        shape = weights.shape if in_order else weights.shape[::-1]
+        times = exponential(engine, shape, weights.dtype)
+        race = weights / (times if in_order else times.T)
     if count == 1:
         return np.asarray(race.argmax(-1, keepdims=True))
     return np.ascontiguousarray(np.argsort(-race, axis=-1, kind="stable")[..., :count])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends.cpu._array import Array, is_half, through_float32, title
+from chainrule.core.shape import broadcast_shapes
 
 __all__ = [
     "bincount",
@@ -413,7 +414,7 @@ def take_along_dim(x: Array, index: Array, dim: int | None = None) -> Array:
             f"but got {x.ndim} dimensions for input, and {index.ndim} dimensions for indices"
         )
     dim %= max(x.ndim, 1)
-    shape = np.broadcast_shapes(_replaced(x, dim, 1), _replaced(index, dim, 1)) if x.ndim else ()
+    shape = broadcast_shapes(_replaced(x, dim, 1), _replaced(index, dim, 1)) if x.ndim else ()
     wide_x = np.broadcast_to(x, (*shape[:dim], *x.shape[dim : dim + 1], *shape[dim + 1 :]))
     wide_index = np.broadcast_to(index, (*shape[:dim], *index.shape[dim : dim + 1], *shape[dim + 1 :]))
     return gather(wide_x, dim, wide_index)
@@ -423,7 +424,7 @@ def masked_select(x: Array, mask: Array) -> Array:
     """The elements of x where mask holds, both broadcast, as a vector."""
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(x.shape, mask.shape) or (1,)
+    shape = broadcast_shapes(x.shape, mask.shape) or (1,)
     out: Array = np.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
     return out
 
@@ -436,7 +437,7 @@ def masked_scatter(x: Array, mask: Array, source: Array) -> Array:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {title(x)} and {title(source)}"
         )
-    shape = np.broadcast_shapes(x.shape, mask.shape)
+    shape = broadcast_shapes(x.shape, mask.shape)
     out = np.array(np.broadcast_to(x, shape), order="C", copy=True)
     positions = np.flatnonzero(np.broadcast_to(mask, shape))
     if positions.size > source.size:
