@@ -12,7 +12,8 @@ import torch
 
 import chainrule
 from chainrule.core.op import Op
-from chainrule.core.tensor import Tensor, fresh
+from chainrule.core.tensor import Tensor
+from chainrule.ops.create import made as over
 from chainrule.testing.contract import Case
 from tests.oracle.programs import first_sentence
 
@@ -81,7 +82,7 @@ def cast(x: Any, name: str) -> Any:
 def tensors(case: Case, name: str, change: Callable[[Any], Any]) -> list[Any]:
     keep = case.keeping or np.asarray  # in other dtypes, too, only what the op is defined on
     made = [keep(cast(x, name)) if i in case.smooth else cast(x, name) for i, x in enumerate(case.inputs)]
-    return [fresh(change(x)) if isinstance(x, np.ndarray) else x for x in made]
+    return [over(change(x)) if isinstance(x, np.ndarray) else x for x in made]
 
 
 def outcome(fn: Callable[..., Any], op: Op, inputs: list[Any], params: dict[str, Any]) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.autograd.cuts import EXITS, cut_of, returns
 from chainrule.autograd.door import ANSWERERS
-from chainrule.autograd.versions import InferenceStore
+from chainrule.autograd.versions import InferenceStore, turned_store
 from chainrule.backends import meta
 from chainrule.backends.cpu.memory import uninitialised
 from chainrule.backends.sparse import Unsupported, nothing
@@ -131,7 +131,8 @@ def made(raw: Any, requires_grad: bool = False) -> Tensor:
     """A new leaf over an array."""
     t: Tensor = _new(Tensor)
     t.raw = raw
-    t.edge = t.store = t.viewed = t.extra = t.cut = None
+    t.edge = t.viewed = t.extra = t.cut = None
+    t.store = turned_store(raw)
     if LISTENING:
         state = here()
         if state.inference:
