@@ -108,6 +108,7 @@ x.repeat_interleave(2, 1, output_size=6)
 x.index_add(0, torch.tensor([0]), torch.ones(1, 3).double())
 torch.nanmean(x, 0, dtype=torch.int64)
 t.narrow_copy(0, 1, 2)
+t.long().div_(2, rounding_mode="ceil")
 [torch.get_device(t), torch.is_same_size(t, t)]
 """
 DRAWN = """

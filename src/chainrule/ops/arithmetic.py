@@ -212,7 +212,7 @@ _DIV_IN = {None: "float", "floor": "same", "trunc": "native"}
 @elementwise(
     vmap_title="inplace arithmetic",
     samples=samples(nonzero, two, rounding_mode=[None, "trunc", "floor"]),
-    promote=lambda params: _DIV_IN[params["rounding_mode"]],
+    promote=lambda params: _DIV_IN.get(params["rounding_mode"], "same"),
     check=_check_div,
     of_numbers=_ARITHMETIC,
 )

@@ -243,6 +243,8 @@ def ordered_as_met(raw: Any, *operands: Any) -> Any:
     if raw.ndim < 2:
         return raw
     known = tuple([(x.shape, x.strides, x.dtype.itemsize) for x in operands if isinstance(x, np.ndarray)])
+    if not known:
+        return raw
     order = _order_wanted(raw.shape, raw.strides, raw.dtype.itemsize, known)
     return raw if order is None else order(raw)
 
