@@ -92,6 +92,8 @@ pickle.loads(pickle.dumps(torch.ones(3).expand(2, 3)))
 [shared := pickle.loads(pickle.dumps([t, t[0]])), shared[1].add_(1)][0]
 """
 WRITTEN = """
+[y := x * 1, y.__setitem__(y > 0, y[0, 0]), y][-1]
+t.__setitem__(torch.tensor([0, 1, 2]), t)
 [y := x * 1, y.__setitem__(slice(None), y[1]), y][-1]
 [y := x * 1, y.__setitem__(None, y[0]), y][-1]
 t.__setitem__(slice(1, None), t[:-1])

@@ -630,10 +630,13 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     one = source.numel() == 1
     reader = _read(self, key, one)
     if reader.found:
-        if one and reader.is_one_mask() and source.dtype is not reader.x.dtype:  # it goes through as a number
+        if one and reader.is_one_mask():  # it goes through as a number
             if source.dtype.is_complex and not reader.x.dtype.is_complex:
                 cast_number(source.item(), reader.x.dtype)  # refuses what has an imaginary part
-            source = call("to_dtype", source, dtype=reader.x.dtype)
+            if source.dtype is not reader.x.dtype:
+                source = call("to_dtype", source, dtype=reader.x.dtype)
+            elif memory.overlap(reader.x.raw, source.raw):
+                source = source.clone()
         indices, dims = read_indices(reader.found)
         _put_in_place(
             reader.x, indices, _without_lead(source, _put_rank(reader.x, indices, dims)), dims=dims, accumulate=False
@@ -664,7 +667,7 @@ def _written(x: Tensor, key: Any, value: Any) -> bool:
         if value.edge is not None or value.extra is not None or value.raw.dtype is not raw.dtype:
             return False
         source = value.raw
-        if source.base is not None and memory.overlap(raw, source):
+        if (source.base is not None or source is raw) and memory.overlap(raw, source):
             return False
         if value.cut is not None:
             passes_on(value.cut, x)
