@@ -45,9 +45,11 @@ def stale_text(node: Node | None, value: Any, store: Store | None, expected: int
     saver = "a custom Function" if node is None else f"{node.name()}, at {_place(node.code, node.lasti)}"
     lines.append(f"  saved:   {f'{name}, ' if name else ''}by {saver}")
     if store is not None:
-        times = f"{found - expected} times since, last " if found - expected > 1 else ""
+        several = found - expected > 1
+        times = f"{found - expected} times since, last " if several else ""
         lines.append(f"  changed: {times}by {_culprit(store)}, at {_place(store.code, store.lasti)}")
-        lines.append(f"  fix:     {_way_out(value, store, name)}")
+        way = _way_out(value, store, name)
+        lines.append(f"  fix:     {way}{'; and likewise where it was changed before' if several else ''}")
     return "\n".join(lines)
 
 
