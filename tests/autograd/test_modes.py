@@ -93,6 +93,45 @@ def test_an_interrupt_leaves_no_mode_on(make: Any) -> None:
     raise AssertionError("never struck")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("through_a_view", [False, True])
+def test_an_interrupt_leaves_no_values_without_their_history(through_a_view: bool) -> None:
+    """Wherever Ctrl-C strikes in an in-place op: the gradient is that of the values, or it is refused."""
+    refused = 0
+    for at in range(2000):
+        x = leaf(1.0, 2.0)
+        y = x * 1
+        target, events = y[:] if through_a_view else y, 0
+
+        def strike(frame: Any, event: str, arg: Any) -> None:
+            nonlocal events
+            if event not in ("call", "c_return") or frame.f_code.co_filename == __file__:
+                return
+            events += 1
+            if events > at:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        try:
+            sys.setprofile(strike)
+            target.mul_(2)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        if events <= at:
+            assert refused > 10
+            return
+        slope = 2.0 if y.tolist() == [2.0, 4.0] else 1.0
+        assert (y._version > 0) or slope == 1.0
+        try:
+            assert ch.autograd.grad(y.sum(), x)[0].tolist() == [slope, slope], at
+        except RuntimeError as error:
+            assert "an in-place op was interrupted" in str(error)
+            refused += 1
+    raise AssertionError("never struck")
+
+
 def test_a_switch_is_a_function_a_block_and_a_decorator() -> None:
     ch.set_grad_enabled(False)
     assert not on()

@@ -22,7 +22,7 @@ from chainrule.autograd.nodes import node_class
 from chainrule.autograd.pending import is_pending, meant
 from chainrule.autograd.saved import keep
 from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch, turned_store
-from chainrule.autograd.views import ViewKind, forbid, link, rebase, refresh
+from chainrule.autograd.views import ViewKind, forbid, interrupted, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
 from chainrule.backends.meta import emptied
@@ -324,17 +324,22 @@ def eager_inplace(
         forward.check_pushable(op, inputs)
     edges = edges_of(op, inputs) if recording else ()  # first of all: it brings views up to date
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
-    write()
-    touch(target, op.name + "_")
-    if recording and op.in_place_slope:
-        rebase(target, _overwriting(op, inputs))
-    elif recording and op.pulls and any(e is not None for e in edges):
-        node = recorded(op, originals, params, (target.raw,), [target], level, edges)
-        if node is not None:
-            _mark_overwritten(node, target)
-            rebase(target, node)
-    elif not recording:
-        _note_cut(inputs, target, state)
+    try:
+        write()
+        touch(target, op.name + "_")
+        if recording and op.in_place_slope:
+            rebase(target, _overwriting(op, inputs))
+        elif recording and op.pulls and any(e is not None for e in edges):
+            node = recorded(op, originals, params, (target.raw,), [target], level, edges)
+            if node is not None:
+                _mark_overwritten(node, target)
+                rebase(target, node)
+        elif not recording:
+            _note_cut(inputs, target, state)
+    except BaseException as error:
+        if recording and not isinstance(error, Exception):  # Ctrl-C, just then
+            interrupted(target, op.name + "_")
+        raise
     if dual:
         forward.after_inplace(op, originals, params, target)
     return target

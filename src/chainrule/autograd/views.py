@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.autograd.explain import forward_name, freed
-from chainrule.autograd.node import Freed, Node, Sink, accumulator, hooks_of, sink, tick
+from chainrule.autograd.node import Freed, Node, Sink, accumulator, edge_of, hooks_of, sink, tick
+from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import here, swapped
 from chainrule.core.dtype import FLOAT
@@ -21,7 +22,9 @@ from chainrule.core.op import REGISTRY
 from chainrule.core.sites import here_in_user_code
 from chainrule.core.tensor import LEAF, TURNED, Extra, Port, Store, Tensor, View
 
-__all__ = ["REPLAY", "ViewKind", "derive", "forbid", "link", "rebase", "refresh", "replay", "scatter_back"]
+__all__ = [
+    "REPLAY", "ViewKind", "derive", "forbid", "interrupted", "link", "rebase", "refresh", "replay", "scatter_back",
+]  # fmt: skip
 
 _new = object.__new__
 REPLAY = [False]  # should a view's new history be made of the view ops? (autograd._force_original_view_tracking)
@@ -285,3 +288,24 @@ def _move_retain(t: Tensor, to: Any, before: Any) -> None:
     )
     if held is not None:
         hooks_of(to.node if to.__class__ is Port else to).retain[to.index if to.__class__ is Port else 0] = held
+
+
+class Interrupted(Node):
+    """Stands where an in-place op was interrupted: something may have been written that no history tells of."""
+
+    __slots__ = ()
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        raise RuntimeError("an in-place op was interrupted, and the tensor has no history since: compute it anew")
+
+    pull_graph = pull
+
+
+def interrupted(t: Tensor, op: str) -> None:
+    """Ctrl-C struck while `op` changed `t`: nobody may look back beyond that."""
+    touch(t, op)
+    node = _new(Interrupted)
+    node.edges, node.saved, node.checks, node.hooks = (edge_of(t),), (), None, None
+    node.code, node.lasti = here_in_user_code()
+    node.key = tick()
+    rebase(t, node)
