@@ -468,6 +468,10 @@ def unsafe(w: Writer, name: str, form: str, x: str) -> bool:
         return bool(t.is_leaf and t.requires_grad and w.chance(0.9))
     if name == "batch_norm" and t.dim() < 2:
         return True  # PyTorch reads a size that is not there
+    if name in ("pow", "atan2") and not t.dtype.is_floating_point:  # PyTorch's rules compute in that dtype: -1 is 255
+        return any(holds(lambda u: u.requires_grad, u) for u in w.tensors().values())
+    if name.startswith("conv") and t.dtype.is_complex:
+        return True  # PyTorch makes them of several real ones
     if name in ("var_mean", "std_mean") and t.detach().isinf().any():
         return True  # the mean that PyTorch finds on its way depends on where the infinity lies
     if name == "copysign":

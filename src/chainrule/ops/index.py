@@ -647,11 +647,11 @@ for _fn in (scatter_reduce, index_add, index_copy, index_fill, index_reduce, put
 @composite("fm")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
     """`gather` with broadcasting; without `dim`, from the flattened input."""
-    if indices.dtype.name != "int64":
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.title}")
     more = {} if out is None else {"out": out}
     if dim is None:
         return gather.public(input.view(-1), 0, indices.view(-1), **more)  # type: ignore[no-any-return]
+    if indices.dtype.name != "int64":
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.title}")
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "

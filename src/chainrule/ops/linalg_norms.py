@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.blame import kind_of
 from chainrule.core.dtype import FLOAT, widened
 from chainrule.core.dtype import dtype as DType
 from chainrule.core.family import call, cast, dtype_of, general
@@ -57,6 +58,10 @@ def matrix_norm(
     out: Any = None,
 ) -> Tensor:
     """A norm of matrices: "fro", "nuc", or one of inf, 1, 2 and their negatives."""
+    if not isinstance(ord, (int, float, complex, str)):
+        raise TypeError(
+            f"linalg_matrix_norm() received an invalid combination of arguments: ord must be Number, not {kind_of(ord)}"
+        )
     rows, columns = _two_dims(input, dim)
     if input.dtype.category < 2:
         raise RuntimeError(
@@ -109,6 +114,8 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """A norm of vectors or matrices, by how many axes there are."""
     dim, keepdim = (axis if dim is None else dim), (keepdim if keepdims is None else keepdims)
+    if isinstance(dim, Tensor) and not dim.ndim:
+        dim = dim.item()
     dims = (int(dim),) if isinstance(dim, (int, np.integer)) else None if dim is None else tuple(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")

@@ -309,6 +309,7 @@ def _check_extremes(name: str, kernel: str) -> Any:
         if 0 in inputs[0].shape:
             need_elements(name, tuple(inputs[0].shape), params["dim"])
         else:
+            axes_of(params["dim"], inputs[0].ndim)  # refuses axes that there are not, before the dtype is
             refuse(kernel)(inputs, params)
 
     return check
@@ -339,6 +340,8 @@ amin.vjp(input=lambda g, input, out, dim: evenly(g, input, out, dim))
 
 def _check_aminmax(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype, shape, dim = inputs[0].dtype, tuple(inputs[0].shape), params["dim"]
+    if dim is not None and shape and not shape[normalize_dim(dim, len(shape))]:
+        raise IndexError(f"aminmax: Expected reduction dim {normalize_dim(dim, len(shape))} to have non-zero size.")
     if dtype.is_complex and dim is not None and not shape:
         raise RuntimeError(f"aminmax not implemented for {dtype.title}")
     if dtype.is_complex:

@@ -197,7 +197,7 @@ def _check_extreme(name: str) -> Any:
 
 def _axis(dim: int, shape: tuple[int, ...]) -> int:
     """The axis along which the extremes run; where there are no elements nobody asks whether there is one."""
-    return 0 if 0 in shape else normalize_dim(dim, len(shape))
+    return 0 if 0 in shape and isinstance(dim, int) else normalize_dim(dim, len(shape))
 
 
 def _placed_back(g: Any, indices: Any, input_shape: Any, dim: int) -> Any:

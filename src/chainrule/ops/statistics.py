@@ -24,7 +24,7 @@ from chainrule.ops.compare import over, refuse_overflow
 from chainrule.ops.contract import conj
 from chainrule.ops.reduce import evenly, mean, pulled_to
 from chainrule.ops.sort import need_extent, refuse_unordered
-from chainrule.ops.writing import into
+from chainrule.ops.writing import into, unrecorded
 
 __all__ = [
     "bincount", "corrcoef", "cov", "histc", "median", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var",
@@ -204,12 +204,14 @@ def _need_bool(name: str, argument: str, value: Any) -> None:
 @composite()
 def var(input: Tensor, *args: Any, out: Any = None, **named: Any) -> Tensor:
     """var(x, dim=None, *, correction=1, keepdim=False): the variance; `unbiased` is the older word for correction."""
+    unrecorded("var", out, (input,))
     return into("var", var_op.public(input, **_read_spread("var", args, **named)), out, (input,))  # type: ignore[no-any-return]
 
 
 @composite()
 def std(input: Tensor, *args: Any, out: Any = None, **named: Any) -> Tensor:
     """std(x, dim=None, *, correction=1, keepdim=False): the standard deviation."""
+    unrecorded("std", out, (input,))
     return into("std", std_op.public(input, **_read_spread("std", args, **named)), out, (input,))  # type: ignore[no-any-return]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from chainrule.autograd.door import write_out
+from chainrule.autograd.door import not_into, recorded_into, write_out
 from chainrule.core.family import Family
 
-__all__ = ["into"]
+__all__ = ["into", "unrecorded"]
 
 Result = TypeVar("Result")
 
@@ -20,6 +20,12 @@ class _Named:
 
     def __init__(self, name: str, outs: Any, exact: str | None, recorded: bool) -> None:
         self.name, self.outs, self.exact, self.pulls = name, outs, exact, not recorded
+
+
+def unrecorded(name: str, out: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse, before anything is computed, an `out` where a gradient is wanted."""
+    if out is not None and recorded_into(inputs, out):
+        raise not_into(name)
 
 
 def into(
