@@ -9,11 +9,13 @@ from chainrule.core.types import return_class
 
 _OPS = (
     "aminmax", "cummax", "cummin", "frexp", "geqrf", "kthvalue", "linalg_cholesky_ex", "linalg_eig", "linalg_eigh",
-    "linalg_inv_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet",
-    "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "sort", "topk",
+    "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor_ex", "linalg_qr",
+    "linalg_slogdet", "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "sort",
+    "topk",
 )  # fmt: skip
 _COMPOSITES = {
-    "histogram": ("hist", "bin_edges"), "histogramdd": ("hist", "bin_edges"), "linalg_lu_factor": ("LU", "pivots"),
+    "histogram": ("hist", "bin_edges"), "histogramdd": ("hist", "bin_edges"),
+    "linalg_ldl_factor": ("LD", "pivots"), "linalg_lu_factor": ("LU", "pivots"),
     "qr": ("Q", "R"), "slogdet": ("sign", "logabsdet"), "svd": ("U", "S", "V"),
     "triangular_solve": ("solution", "cloned_coefficient"),
 }  # fmt: skip

@@ -196,6 +196,23 @@ def test_least_squares(shape: tuple[int, ...], dtype: str) -> None:
         agree(lambda m, t: m.linalg.pinv(t[0], hermitian=True), [positive(*shape, dtype=dtype)], tol=1e-8)
 
 
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ldl(dtype: str, hermitian: bool) -> None:
+    """The factors and pivots are LAPACK's own, blocks of two rows among them."""
+    for n in (0, 1, 2, 5, 12):
+        x = drawn(2, n, n, dtype=dtype)
+        x = x + (x.conj() if hermitian else x).swapaxes(-1, -2)
+        x[:, range(n), range(n)] *= 0.1
+        b = drawn(2, n, 2, dtype=dtype)
+
+        def solved(m: Any, t: Any) -> Any:
+            packed, pivots, info = m.linalg.ldl_factor_ex(t[0], hermitian=hermitian)
+            return packed, pivots, info, m.linalg.ldl_solve(packed, pivots, t[1], hermitian=hermitian)
+
+        agree(solved, [x, b], grad=False, tol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_and_exponentials(dtype: str) -> None:
     x = drawn(3, 3, dtype=dtype)
@@ -260,8 +277,22 @@ def test_single_precision() -> None:
     agree(lambda m, t: m.linalg.eigvalsh(t[0]), [positive(3, 3).astype("float32")], tol=1e-4)
 
 
+REFLECTED = [
+    (True, (10,), (2,), (2,)), (True, (2, 2), (2,), (2,)), (True, (6, 6), (5,), (5, 5)),
+    (True, (1, 2, 2), (2, 2), (1, 2, 2)), (True, (1, 2, 2), (1, 2), (2, 2, 2)), (False, (2, 4, 3), (2, 2), (2, 3, 10)),
+    (True, (4, 3), (2,), (4, 4)),
+]  # fmt: skip
+EQUATIONS = ["a->... .", "a->..", "... ...", "a->$", "a->a->a", "a,$"]
+
+
+def _of_pivots(m: Any, t: Any, call: str, pivot: int) -> Any:
+    pivots = m.tensor([pivot, 2, 3], dtype=m.int32)
+    return m.lu_unpack(t, pivots) if call == "lu_unpack" else getattr(m.linalg, call[7:])(t, pivots, t)
+
+
 X, V, Z, I = drawn(2, 3), drawn(3), np.zeros((3, 3)), np.arange(4).reshape(2, 2)
 S = drawn(3, 3)
+C = drawn(3, 3, dtype="complex128")
 REFUSED: list[tuple[str, Any, list[Any]]] = [
     *(
         (f"{n} shape", lambda m, t, n=n: getattr(m.linalg, n)(t[0]), [X])
@@ -300,7 +331,49 @@ REFUSED: list[tuple[str, Any, list[Any]]] = [
     ("cond", lambda m, t: m.linalg.cond(t[0], "fro"), [X]),
     ("vander", lambda m, t: m.linalg.vander(t[0], N=0), [V]),
     ("cholesky_solve", lambda m, t: m.cholesky_solve(t[0], t[1]), [V, S]),
+    ("vector_norm order", lambda m, t: m.linalg.vector_norm(t[0], 1j), [X]),
+    ("lstsq dtypes", lambda m, t: m.linalg.lstsq(t[0], t[1].long()), [S, S]),
+    ("tensorsolve", lambda m, t: m.linalg.tensorsolve(t[0], t[1]), [drawn(2, 3, 6), S]),
+    ("householder dtypes", lambda m, t: m.linalg.householder_product(t[0], t[1]), [S, V.astype("float32")]),
+    *(
+        (f"ormqr {n}", lambda m, t, left=left: m.ormqr(t[0], t[1], t[2], left), [drawn(*shape) for shape in shapes])
+        for n, (left, *shapes) in enumerate(REFLECTED)
+    ),
+    *(
+        (f"{call} {pivot}", lambda m, t, call=call, pivot=pivot: _of_pivots(m, t[0], call, pivot), [S])
+        for call in ("lu_unpack", "linalg.lu_solve", "linalg.ldl_solve")
+        for pivot in (0, 4)
+    ),
+    *(
+        (
+            f"{call} {name}",
+            lambda m, t, call=call, name=name: getattr(m.linalg, call)(t[0], **{name: t[0][0, 0] * 1j}),
+            [S],
+        )
+        for call in ("pinv", "matrix_rank")
+        for name in ("atol", "rtol")
+    ),
+    ("cross out", lambda m, t: m.linalg.cross(t[0], t[1], out=t[0]), [S, S]),
+    ("ldl shape", lambda m, t: m.linalg.ldl_factor_ex(t[0]), [X]),
+    ("ldl int", lambda m, t: m.linalg.ldl_factor_ex(t[0]), [I]),
+    ("ldl_solve shapes", lambda m, t: m.linalg.ldl_solve(t[0], t[1].int(), t[2]), [S, V, drawn(2, 1)]),
+    ("ldl_solve pivots", lambda m, t: m.linalg.ldl_solve(t[0], t[1].int(), t[0]), [S, drawn(2)]),
+    ("ldl_solve floats", lambda m, t: m.linalg.ldl_solve(t[0], t[1], t[0]), [S, V]),
+    ("svd phase", lambda m, t: m.linalg.svd(t[0].requires_grad_())[0].sum().abs().backward(), [C]),
+    ("eig phase", lambda m, t: m.linalg.eig(t[0].requires_grad_())[1].sum().abs().backward(), [C]),
+    *((f"einsum {e}", lambda m, t, e=e: m.einsum(e, *t), [V]) for e in EQUATIONS),
 ]
+
+
+def test_extremes_and_dtypes_that_meet() -> None:
+    x, v = drawn(3, 3), drawn(3)
+    for k in (2**63 - 1, -(2**63)):
+        agree(lambda m, t, k=k: (m.triu(t[0], k), m.tril(t[0], k)), [x])
+    for a, b, c in (("float16", "int64", "float16"), ("int32", "float32", "bool"), ("complex64", "int64", "float16")):
+        agree(lambda m, t: m.addr(*t), [x.astype(a), v.astype(b), v.astype(c)], grad=False, tol=1e-2)
+    agree(lambda m, t: m.tensordot(t[0], t[0], 1, out=m.empty(1, dtype=t[0].dtype)) * 2, [x])
+    one = np.ones((1, 1))
+    agree(lambda m, t: m.linalg.lstsq(t[0], t[0], rcond=1.0, driver="gelsd")[0], [one], grad=False)
 
 
 @pytest.mark.parametrize(("call", "arrays"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
 from chainrule.core.blame import kind_of
-from chainrule.core.dtype import NARROW, c_name, widened
+from chainrule.core.dtype import NARROW, OF_NUMPY, c_name, result_type, widened
 from chainrule.core.family import call, common_dtype, contraction, front, sum_to
 from chainrule.core.notices import warn
 from chainrule.core.op import Array, Number
@@ -17,7 +17,7 @@ from chainrule.core.public import spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import expand_shape
 from chainrule.core.tensor import PLAIN, Tensor
-from chainrule.ops.along import SAME_OUT, rank_of
+from chainrule.ops.along import SAME_OUT, rank_of, restore_dtype
 from chainrule.ops.compare import refuse_overflow
 from chainrule.ops.contract import (
     check_batches,
@@ -211,10 +211,12 @@ def _outer_batch(ab: Any, batched: Any, size: int) -> Any:
 def addr(xp: Any, input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * input + alpha * (the outer product of vec1 and vec2)."""
     _check_addr(vec1, vec2)
+    met = result_type([(OF_NUMPY[x.dtype], "dim" if x.ndim else "zero") for x in (input, vec1, vec2)]).numpy
     if input.dtype == np.bool_ and vec1.dtype == np.bool_ and vec2.dtype == np.bool_:
         both = outer_product(vec1, vec2) & bool(alpha)
         return both | (_expanded(input, both.shape) & bool(beta))
-    return _added(input, outer_product(vec1, vec2), beta, alpha)
+    vec1, vec2 = (restore_dtype(v, met) for v in (vec1, vec2))
+    return _added(restore_dtype(input, met), outer_product(vec1, vec2), beta, alpha)
 
 
 addr.vjp(

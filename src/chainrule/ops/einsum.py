@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from chainrule.core.public import composite
 from chainrule.core.tensor import Tensor
@@ -35,26 +35,30 @@ def _is_letter(c: str) -> bool:
     return "a" <= c <= "z" or "A" <= c <= "Z"
 
 
-def _terms(text: str, where: str) -> list[Any]:
-    """Letters as labels, an ellipsis as `...`."""
+_DOTS = {
+    (False, False): "operand {} that is not part of any ellipsis",
+    (False, True): "operand {} for which an ellipsis was already found",
+    (True, False): "output that is not part of any ellipsis (...)",
+    (True, True): "output but an ellipsis (...) was already found",
+}
+
+
+def _terms(text: str, start: int, operand: int | None) -> list[Any]:
+    """Letters as labels, an ellipsis as `...`; the text begins at `start` of the equation."""
     found: list[Any] = []
     at = 0
     while at < len(text):
         c = text[at]
         if c == ".":
             if text[at : at + 3] != "..." or ... in found:
-                twice = ... in found
-                raise RuntimeError(
-                    f"einsum(): found '.' for {where} "
-                    + ("for which an ellipsis was already found" if twice else "that is not part of any ellipsis")
-                )
+                raise RuntimeError(f"einsum(): found '.' for {_DOTS[operand is None, ... in found].format(operand)}")
             found.append(...)
             at += 3
             continue
         if c != " ":
             if not _is_letter(c):
                 raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {at} in the equation string, "
+                    f"einsum(): invalid subscript given at index {start + at} in the equation string, "
                     "subscripts must be in [a-zA-Z]"
                 )
             found.append(_label(c))
@@ -62,10 +66,20 @@ def _terms(text: str, where: str) -> list[Any]:
     return found
 
 
-def _split(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
+def _refuse_count(asked: int, given: int) -> NoReturn:
+    word = "fewer" if given < asked else "more"
+    raise RuntimeError(f"einsum(): {word} operands were provided than specified in the equation")
+
+
+def _split(equation: str, count: int) -> tuple[list[list[Any]], list[Any] | None]:
     left, arrow, right = equation.partition("->")
-    inputs = [_terms(part, f"operand {i}") for i, part in enumerate(left.split(","))]
-    return inputs, _terms(right, "the output") if arrow else None
+    inputs, start = [], 0
+    for i, part in enumerate(left.split(",")):
+        if i == count:
+            _refuse_count(i + 1, count)
+        inputs.append(_terms(part, start, i))
+        start += len(part) + 1
+    return inputs, _terms(right, len(left) + len(arrow), None) if arrow else None
 
 
 def _expanded(term: list[Any], rank: int, at: int) -> Labels:
@@ -93,7 +107,7 @@ def _hidden(count: int) -> Labels:
 
 @lru_cache(maxsize=1024)
 def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels]:
-    inputs, output = _split(equation)
+    inputs, output = _split(equation, len(ranks))
     return _resolved(inputs, output, ranks)
 
 
@@ -101,8 +115,7 @@ def _resolved(
     inputs: list[list[Any]], output: list[Any] | None, ranks: tuple[int, ...]
 ) -> tuple[tuple[Labels, ...], Labels]:
     if len(inputs) != len(ranks):
-        word = "fewer" if len(ranks) < len(inputs) else "more"
-        raise RuntimeError(f"einsum(): {word} operands were provided than specified in the equation")
+        _refuse_count(len(inputs), len(ranks))
     labels = tuple([_expanded(term, rank, at) for at, (term, rank) in enumerate(zip(inputs, ranks))])
     most = max((sum(x >= ELLIPSIS for x in each) for each in labels), default=0)
     everything = [x for each in labels for x in each]
@@ -286,6 +299,8 @@ def einsum(*args: Any) -> Tensor:
         if not operands:
             return einsum()
         _need_tensors(operands)
+        if not operands:
+            raise ValueError("einsum(): must provide at least one operand")
         labels, output = _parsed(args[0], tuple([x.ndim for x in operands]))
     else:
         operands, terms, given = _sublists(args)

@@ -266,6 +266,13 @@ lu.vjp(A=lambda g, P, L, U: lu_pull(lower_part(g[0], -1), upper_part(g[1]), L, U
 spell_op(lu, "lu")
 
 
+def _beyond(LU: Any, pivots: Any, high: int | None, low: int | None) -> bool:
+    """Is a pivot outside of the rows there are? What has no elements is not looked at."""
+    if meta.is_meta(LU) or not pivots.size:
+        return False
+    return (low is not None and bool(pivots.min() < low)) or (high is not None and bool(pivots.max() > high))
+
+
 def _unpack_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
     if not (params["unpack_data"] and params["unpack_pivots"]):
         return None  # what is not asked for is empty for all examples together
@@ -283,6 +290,11 @@ def lu_unpack(xp: Any, LU_data: Array, LU_pivots: Array, unpack_data: bool = Tru
     """P, L and U, from what `lu_factor` gives."""
     if LU_pivots.dtype != np.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    if unpack_pivots and _beyond(LU_data, LU_pivots, LU_data.shape[-2], 1):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+            "Did you properly pass the result of lu_factor?"
+        )
     order, lower, upper = run(xp.linalg.lu_unpack, LU_data, LU_pivots)
     none = xp.empty(0, LU_data.dtype)
     return order if unpack_pivots else none, *((lower, upper) if unpack_data else (none, none))
@@ -324,6 +336,11 @@ def lu_solve_op(xp: Any, LU: Array, pivots: Array, B: Array, *, left: bool = Tru
     """X with A X = B (or X A = B), from the factors of A; with `adjoint` of its conjugate transpose."""
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    for low, text in ((1, "greater or equal to 1"), (None, "smaller or equal to LU.size(-2)")):
+        if _beyond(LU, pivots, LU.shape[-2] if low is None else None, low):
+            raise RuntimeError(
+                f"Pivots given to lu_solve must all be {text}. Did you properly pass the result of lu_factor?"
+            )
     return run(xp.linalg.lu_solve, LU, pivots, B, left, adjoint)
 
 
@@ -457,7 +474,7 @@ def _check_reflectors(name: str, A: Any, tau: Any) -> None:
     if A.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.dtype is not tau.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype.title} does not match input dtype {A.dtype.title}")
 
 
 @composite()
@@ -466,11 +483,33 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     return householder_product(input, input2, out=out)
 
 
+def _check_ormqr(A: Any, tau: Any, other: Any, left: bool) -> None:
+    name, side = "torch.ormqr", -2 if left else -1
+    for what, x in (("input", A), ("other", other)):
+        if x.ndim < 2:
+            raise RuntimeError(f"{name}: {what} must have at least 2 dimensions.")
+    if other.shape[side] != A.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    if tau.shape[-1] != min(other.shape[side], A.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    for what, x, lead in (("tau", tau, tau.shape[:-1]), ("other", other, other.shape[:-2])):
+        if lead != A.shape[:-2]:
+            raise RuntimeError(
+                f"{name}: Expected batch dimensions of {what} to be equal to input.shape[:-2], but got {list(lead)}"
+            )
+        if x.dtype is not A.dtype:
+            raise RuntimeError(
+                f"{name}: Expected input and {what} to have the same dtype, but input has dtype{A.dtype.title} and "
+                f"{what} has dtype {x.dtype.title}"
+            )
+
+
 @composite()
 def ormqr(
     input: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Tensor:
     """The product of a matrix and of the Q that Householder's reflectors stand for."""
+    _check_ormqr(input, input2, input3, left)
     order = range(input2.shape[-1])
     result = input3
     for i in order if (left == transpose) else reversed(order):

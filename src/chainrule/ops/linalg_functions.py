@@ -137,13 +137,9 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
     rest = tuple(A.shape[B.ndim :])
     n = B.shape.numel()
     if prod(rest) != n:
-        raise (
-            RuntimeError(
-                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                f"prod(self.shape[:other.ndim]), but got {prod(rest)} != {n}"
-            )
-            if prod(A.shape) == n * n
-            else RuntimeError(f"shape '{[n, n]}' is invalid for input of size {prod(A.shape)}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {prod(rest)} != {n}"
         )
     return into(
         "tensorsolve", solve(A.reshape((n, n)), B.reshape((n,))).reshape(rest), out, (A, B), castable("tensorsolve")

@@ -79,7 +79,7 @@ def _matrix_norm(A: Any, ord: Any, rows: int, columns: int, keepdim: bool, dtype
     if ord == "nuc":
         return _spectral(A, rows, columns, keepdim, lambda s: s.sum(-1, keepdim=keepdim))
     if isinstance(ord, complex):
-        raise RuntimeError("Expected a non-complex scalar as the order of norm.")
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     size = abs(ord) if isinstance(ord, (int, float)) else None
     if size == 2:
         return _spectral(A, rows, columns, keepdim, lambda s: _extreme(s, ord, -1, keepdim))

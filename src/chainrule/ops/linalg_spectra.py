@@ -30,6 +30,7 @@ from chainrule.ops.linalg_basics import (
     whole_batch,
 )
 from chainrule.ops.linalg_solve import column, is_vector, solved
+from chainrule.ops.storages import bottom
 from chainrule.ops.writing import into
 
 __all__ = ["eigh", "eigvalsh", "lstsq", "pinv", "svd", "svdvals"]
@@ -77,14 +78,17 @@ def _svd_pull(g: Any, U: Any, S: Any, Vh: Any) -> Any:
 def _svd_whole(g_u: Any, g_s: Any, g_vh: Any, U: Any, S: Any, Vh: Any) -> Any:
     rows, columns, k = U.shape[-2], Vh.shape[-1], S.shape[-1]
     gaps = S[..., None, :] * S[..., None, :] - S[..., :, None] * S[..., :, None] + identity(S, k)
-    inner: Any = 0
+    inner, turned = 0, 0  # type: Any, Any
     if g_u is not None:
         turn = _skew(product(adjoint(U), g_u))
-        inner = inner + turn / gaps * S[..., None, :]
+        inner, turned = inner + turn / gaps * S[..., None, :], diagonals(turn)
         if is_complex(U):
             inner = inner + on_diagonal(diagonals(turn) / (2 * S))
     if g_vh is not None:
-        inner = inner + S[..., :, None] * _skew(product(Vh, adjoint(g_vh))) / gaps
+        turn = _skew(product(Vh, adjoint(g_vh)))
+        inner, turned = inner + S[..., :, None] * turn / gaps, turned + diagonals(turn)
+    if is_complex(U):
+        _check_gauge(turned, _GAUGE.format("svd", "singular vectors", "phase term", "making it"))
     if g_s is not None:
         inner = inner + on_diagonal(g_s)
     left = product(U, inner)
@@ -95,6 +99,18 @@ def _svd_whole(g_u: Any, g_s: Any, g_vh: Any, U: Any, S: Any, Vh: Any) -> Any:
         rest = g_vh - product(product(g_vh, adjoint(Vh)), Vh)
         found = found + product(U, rest / S[..., :, None])
     return found
+
+
+_GAUGE = (
+    "{}_backward: The {} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
+    "function depends on this {}, {} ill-defined."
+)
+
+
+def _check_gauge(turn: Any, text: str) -> None:
+    """Complex vectors are free in phase: a gradient that would turn one has no meaning. The bound is wide."""
+    if np.abs(np.imag(bottom(turn))).max(initial=0) > 1e-2:
+        raise RuntimeError(text)
 
 
 def _skew(x: Any) -> Any:
@@ -153,7 +169,10 @@ def _eigh_pull(g: Any, values: Any, vectors: Any) -> Any:
     if g_vectors is None:
         return product(vectors * g_values[..., None, :], adjoint(vectors))
     n = values.shape[-1]
-    inner = product(adjoint(vectors), g_vectors) / _gaps(values) * (1 - identity(values, n))
+    turned = product(adjoint(vectors), g_vectors)
+    if is_complex(vectors):
+        _check_gauge(diagonals(turned), _GAUGE.format("linalg_eigh", "eigenvectors", "quantity", "so it is"))
+    inner = turned / _gaps(values) * (1 - identity(values, n))
     if g_values is not None:
         inner = inner + on_diagonal(g_values)
     return product(vectors, product((inner + adjoint(inner)) * 0.5, adjoint(vectors)))
@@ -187,13 +206,16 @@ def eig(xp: Any, input: Array) -> Array:
     return run(xp.linalg.eig, input)
 
 
-def _eig_pull(g: Any, values: Any, vectors: Any) -> Any:
-    """Eigenvectors have norm 1: what would stretch them is taken out."""
+def _eig_pull(g: Any, input: Any, values: Any, vectors: Any) -> Any:
+    """Eigenvectors have norm 1: what would stretch them is taken out. Those of a real matrix count as real, though
+    PyTorch refuses to turn them, too."""
     g_values, g_vectors = g
     back = adjoint(vectors)
     if g_vectors is None:
         return solved(back, g_values[..., :, None] * back)
     turned = product(back, g_vectors)
+    if is_complex(input):
+        _check_gauge(diagonals(turned), _GAUGE.format("linalg_eig", "eigenvectors", "quantity", "so it is"))
     inner = turned - product(back, vectors * real_of(diagonals(turned))[..., None, :])
     n = values.shape[-1]
     inner = inner / conj(_gaps(values)) * (1 - identity(values, n))
@@ -202,7 +224,7 @@ def _eig_pull(g: Any, values: Any, vectors: Any) -> Any:
     return solved(back, product(inner, back))
 
 
-eig.vjp(input=lambda g, eigenvalues, eigenvectors: _eig_pull(g, eigenvalues, eigenvectors))
+eig.vjp(input=lambda g, input, eigenvalues, eigenvectors: _eig_pull(g, input, eigenvalues, eigenvectors))
 spell_op(eig, "eig")
 
 
@@ -243,11 +265,18 @@ def pinv_pull(g: Any, a: Any, p: Any) -> Any:
 pinv_op.vjp(input=lambda g, input, out: pinv_pull(g, input, out))
 
 
+def _check_tolerances(name: str, **given: Any) -> None:
+    for what, t in given.items():
+        if isinstance(t, Tensor) and t.dtype.is_complex:
+            raise RuntimeError(f"torch.{name}: {what} tensor of complex type is not supported. Got {t.dtype.title}")
+
+
 @composite(spelled="l")
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Tensor:
     """Moore and Penrose's inverse."""
+    _check_tolerances("linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     found = pinv_op.public(A, atol=atol, rtol=rcond if rtol is None else rtol, hermitian=hermitian)
     return into("linalg_pinv", found, out, (A,), castable("linalg.pinv"))  # type: ignore[no-any-return]
 
@@ -281,6 +310,11 @@ def lstsq(xp: Any, A: Array, B: Array, rcond: float | None = None, *, driver: st
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
     if not B.ndim:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{OF_NUMPY[A.dtype].title} and other's dtype {OF_NUMPY[B.dtype].title}"
+        )
     return run(xp.linalg.lstsq, A, B, rcond, driver)
 
 
@@ -308,6 +342,7 @@ def matrix_rank(
     """How many singular values are above the tolerances."""
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+    _check_tolerances("linalg.matrix_rank", atol=atol if tol is None else tol, rtol=rtol)
     values = eigvalsh(A.detach()).abs() if hermitian else svdvals(A.detach())
     if not values.shape[-1]:
         return into("matrix_rank", values.sum(-1).long(), out, (A,), castable("torch.linalg.matrix_rank"))

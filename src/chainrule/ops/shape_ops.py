@@ -311,6 +311,7 @@ def _masked(xp: Any, input: Any, diagonal: int, lower: bool) -> Any:
     rows, columns = input.shape[-2:]
     if diagonal.__class__ is not int:
         diagonal = as_int("tril" if lower else "triu", "diagonal", 2, diagonal)
+    diagonal = min(max(diagonal, -rows), columns)  # all or nothing beyond
     keep = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
     return packed(xp.where(keep if lower else ~keep, input, np.zeros((), input.dtype)))
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dtype import BOOL, NARROW, widened
-from chainrule.core.family import call, contraction, general, sum_to
+from chainrule.core.family import Contraction, call, general, sum_to
 from chainrule.core.notices import warn
-from chainrule.core.op import Array
+from chainrule.core.op import Array, Op
 from chainrule.core.public import composite, spell
 from chainrule.core.samples import real, samples
 from chainrule.core.shape import normalize_dim
@@ -18,6 +18,7 @@ from chainrule.core.tensor import Tensor, fresh
 from chainrule.ops.along import SAME_OUT, rank_of, sum_dtype
 from chainrule.ops.contract import _dot, _mm
 from chainrule.ops.domains import not_for
+from chainrule.ops.fill import check_apart
 from chainrule.ops.views import unsafe_view
 from chainrule.ops.writing import into
 
@@ -207,12 +208,19 @@ def _check_cross_shapes(a: Any, b: Any, dim: int) -> None:
         )
 
 
+class _Crossing(Contraction):
+    """Reads what it has written, were the two the same memory."""
+
+    def check_out(self, op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
+        check_apart(out.raw, inputs)
+
+
 def _cross_batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     a, b = (v if is_batched else v.unsqueeze(0) for v, is_batched in zip(values, batched))
     return linalg_cross(a, b, dim=1 + normalize_dim(params["dim"], rank_of(a) - 1))
 
 
-@contraction(
+@_Crossing().decorate(
     spelled="",
     exact=SAME_OUT,
     check=_check_cross,
@@ -245,7 +253,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
-    return into("cross", linalg_cross(input, other, dim=dim), out, (input, other), SAME_OUT)  # type: ignore[no-any-return]
+    return linalg_cross.public(input, other, dim=dim, out=out)  # type: ignore[no-any-return]
 
 
 def _eye_like(g: Any, shape: tuple[int, ...]) -> Any:

@@ -16,6 +16,7 @@ _KERNELS = (
     "conv",
     "fold",
     "incomplete",
+    "ldl",
     "linalg",
     "machine",
     "masks",

@@ -613,6 +613,8 @@ def lstsq(a: Array, b: Array, rcond: float | None = None, driver: str | None = N
         return found, _residuals(a, b, found), np.empty(0, np.int64), none
     left, values, right = svd(a, False)
     kept = values > (_rounding(a) if rcond is None else rcond) * values[..., :1]
+    if driver == "gelsd" and values.shape[-1] == 1:
+        kept = values > 0  # of a single value LAPACK asks no more
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
     found = np.asarray(np.matmul(_adjoint(right), inverse[..., None] * np.matmul(_adjoint(left), b)))
     rank = np.asarray(kept.sum(-1))
