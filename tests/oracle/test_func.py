@@ -251,6 +251,10 @@ REFUSED: dict[str, Callable[[Any, Any, Any], Any]] = {  # (package, x [3, 4] of 
     "beyond a row": lambda t, x, s: x[1].as_strided((2, 2), (4, 1)),
     "before a row": lambda t, x, s: x[1].as_strided((2,), (1,), 2),
     "equal outside": lambda t, x, s: t.equal(s, s),
+    "masked_fill by a vector": lambda t, x, s: t.masked_fill(x, x > 2, x[0, :1]),
+    "masked_fill by complex numbers": lambda t, x, s: t.masked_fill(x.long(), x > 2, x[0, 0] + 1j),
+    "masked_scatter by numbers": lambda t, x, s: t.masked_scatter(x, x, x),
+    "masked_scatter of another dtype": lambda t, x, s: t.masked_scatter(x, x > 2, x.double()),
     "view of numbers as bytes": lambda t, x, s: x[0, 0].view(t.uint8),
     "view of numbers as complex": lambda t, x, s: t.view_as_complex(x[0, 0]),
     "randn into a tensor": lambda t, x, s: t.randn(4, out=s),
@@ -267,6 +271,18 @@ def test_what_vmap_refuses(name: str) -> None:
             return t.vmap(lambda x: REFUSED[name](t, x, shared), out_dims=None)(x)
         except Exception as error:
             return type(error).__name__, str(error).split("(Triggered")[0].strip()
+
+    assert said(chainrule) == said(torch)
+
+
+def test_a_batch_that_escaped_is_refused() -> None:
+    def said(t: Any) -> Any:
+        found: list[Any] = []
+        x = t.arange(6.0).reshape(2, 3)
+        t.vmap(lambda y: found.append(y) or y)(x)
+        with pytest.raises(RuntimeError) as error:
+            found[0].mul_(2)
+        return str(error.value).split(" in `")[0], repr(found[0])
 
     assert said(chainrule) == said(torch)
 

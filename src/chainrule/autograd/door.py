@@ -32,8 +32,7 @@ from chainrule.core.tensor import FOREIGN, PLAIN, WRAPPERS, Tensor, fresh
 
 __all__ = [
     "ANSWERERS", "NUMBERS", "Inplace", "apply", "check_partial_overlap", "door", "failed", "operator_door",
-    "set_answerer", "with_aliases",
-    "with_early",
+    "set_answerer", "settled", "with_aliases", "with_early",
 ]  # fmt: skip
 
 NUMBERS = (int, float, complex, np.number, np.bool_)  # bool is an int
@@ -176,7 +175,7 @@ def apply(op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     if state.stack:
         return state.stack[-1].process(op, inputs, params)
     if FOREIGN and any(t.__class__ in FOREIGN for t in inputs):
-        inputs = tuple(map(_settled, inputs))
+        inputs = tuple(map(_bottom, map(settled, inputs)))
     if state.dispatch or (WRAPPERS and any([t.__class__ in WRAPPERS for t in inputs])):
         return ANSWERERS[0](op, inputs, params)
     return op.eager(inputs, params) if op.__class__ is Inplace else eager(op, inputs, params)
@@ -190,8 +189,23 @@ def set_answerer(*answerers: Callable[..., Any]) -> None:
     ANSWERERS[:] = answerers
 
 
-def _settled(t: Any) -> Any:
-    """What lies under a tensor that escaped from a transform."""
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+    "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+    "`gen_vmap_plumbing` Please file an issue if it looks like the latter"
+)
+
+
+def settled(t: Any) -> Any:
+    """What lies under a tensor that escaped from transforms that are over: its value. A batch has none."""
+    while t.__class__ in FOREIGN and not t.level.alive:
+        if t.level.kind == "vmap":
+            raise RuntimeError(_ESCAPED)
+        t = t.raw
+    return t
+
+
+def _bottom(t: Any) -> Any:
     while t.__class__ in FOREIGN:
         t = t.raw
     return t
@@ -347,7 +361,7 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
 
 
 def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
-    inputs = tuple(map(_settled, inputs))
+    inputs = tuple(map(_bottom, inputs))
     picks = op.family.name == "indexing" or op.variadic
     if picks:
         memory.refuse_overlap(out.raw)

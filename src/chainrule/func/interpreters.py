@@ -15,7 +15,7 @@ from typing import Any
 
 from chainrule.autograd import api
 from chainrule.autograd.application import applied
-from chainrule.autograd.door import Inplace, apply
+from chainrule.autograd.door import Inplace, apply, settled
 from chainrule.autograd.eager import attach, eager_inplace
 from chainrule.autograd.function import set_function_transform
 from chainrule.config import settings
@@ -25,7 +25,7 @@ from chainrule.core.notices import warn
 from chainrule.core.op import REGISTRY
 from chainrule.core.tensor import FOREIGN, LEAF, Extra, Tensor
 from chainrule.func.functions import batched_function
-from chainrule.func.leveled import Batched, Wrapped, blank, settled
+from chainrule.func.leveled import Batched, Wrapped, blank
 from chainrule.func.quick import PLANS, quick
 
 __all__ = ["Level", "Trace", "Vmap", "debug_unwrap", "lowered_aux"]

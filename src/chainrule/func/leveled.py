@@ -16,7 +16,7 @@ from chainrule.core.printing import batched_text, grad_tracking_text
 from chainrule.core.shape import Size
 from chainrule.core.tensor import FOREIGN, Tensor
 
-__all__ = ["Batched", "Wrapped", "blank", "settled"]
+__all__ = ["Batched", "Wrapped", "blank"]
 
 _new = object.__new__
 
@@ -98,13 +98,6 @@ def blank(kind: type[Any], level: Any, raw: Any) -> Any:
     t = _new(kind)
     t.raw, t.level = raw, level
     t.edge = t.store = t.viewed = t.extra = t.cut = None
-    return t
-
-
-def settled(t: Any) -> Any:
-    """A tensor that escaped from a transform that is over: what lies under it, as far as levels are over."""
-    while t.__class__ in FOREIGN and not t.level.alive:
-        t = t.raw
     return t
 
 

@@ -22,6 +22,7 @@ from chainrule.core.tensor import FOREIGN, Tensor
 from chainrule.ops.along import packed
 from chainrule.ops.arithmetic import one
 from chainrule.ops.domains import EXACT, Check, both, no_complex, not_for, unimplemented
+from chainrule.ops.storages import bottom
 
 __all__: list[str] = []
 
@@ -248,6 +249,10 @@ def _batch_fill(values: Any, batched: Any, size: int, params: dict[str, Any]) ->
     input, mask, value = (front(v, rank) if b else v for v, b in zip(values, batched))
     if not batched[2]:
         return masked_fill.public(input, mask, value)
+    if values[2].ndim > 1:
+        _refuse_value(values[2].ndim - 1)
+    for each in np.ravel(bottom(values[2])) if value.dtype.is_complex else ():
+        cast_number(each.item(), input.dtype)  # refuses what does not fit
     return select.public(mask, call("to_dtype", value, dtype=input.dtype), input)
 
 

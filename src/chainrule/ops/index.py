@@ -595,6 +595,8 @@ def _ranks(mask: Any, size: int) -> Any:
 
 
 def _masked_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
+    if values[1].dtype.name != "bool" or values[0].dtype is not values[2].dtype:
+        return None  # which refuses
     x, mask, source = (spread(v, b, size) for v, b in zip(values, batched))
     if not source.numel():
         return None

@@ -435,7 +435,7 @@ def masked_scatter(x: Array, mask: Array, source: Array) -> Array:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask)}")
     if x.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got {title(x)} and {title(source)}"
+            f"masked_scatter: expected self and source to have same dtypes but got{title(x)} and {title(source)}"
         )
     shape = broadcast_shapes(x.shape, mask.shape)
     out = np.array(np.broadcast_to(x, shape), order="C", copy=True)
