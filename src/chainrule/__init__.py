@@ -93,8 +93,9 @@ _publish("f", globals())
 
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
-    "_C", "__config__", "_functorch", "_ops", "_refs", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp",
-    "autograd", "cpu", "cuda", "func", "linalg", "masked", "nn", "optim", "overrides", "profiler",
+    "_C", "__config__", "_functorch", "_ops", "_prims", "_prims_common", "_refs", "_tensor_str", "_utils",
+    "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "cuda", "func", "linalg", "masked", "nn", "optim",
+    "overrides", "profiler",
     "quasirandom", "random", "return_types", "sparse", "special", "storage", "testing", "utils", "version",
 ))  # fmt: skip
 # What programs ask for first, of what PyTorch has beyond tensors, gradients, modules and optimizers.

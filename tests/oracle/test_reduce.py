@@ -118,6 +118,13 @@ def test_folds_along_one_axis(name: str, shape: tuple[int, ...]) -> None:
                 agree(lambda m, a: getattr(m, name)(a[0], **given), [x], second=True)
 
 
+def test_sums_of_exponentials_of_large_numbers() -> None:
+    for top in (0.0, 800.0, -800.0, 1e4):
+        x = drawn((3, 4)) + np.array([top, 0.0, -top, top])
+        for dim in (0, 1):
+            agree(lambda m, t, dim=dim: m.logcumsumexp(t[0], dim), [x], second=True)
+
+
 def test_products_with_zeros() -> None:
     for x in ([0.0, 2, 3], [0.0, 2, 0], [1.0, 2, 3], [0.0, 0, 0], [2.0]):
         a = np.array(x)

@@ -185,7 +185,7 @@ def _nothing(edge: Any, pending: dict[int, list[Any]], heap: list[int], top_key:
     """A node that nothing reached waits for its turn all the same."""
     node = node_of(edge)
     if node.key != top_key and node.key not in pending:
-        pending[node.key] = [node, None if edge.__class__ is not Port else [None] * node.outputs, False]
+        pending[node.key] = [node, None, False]
         heappush(heap, node.key)
 
 
@@ -193,6 +193,8 @@ def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any
     """Everything that a node may have around its pull: hooks, a cotangent somebody wants, nothing to pull."""
     role = PULL if roles is None else roles.get(node, PULL)
     hooks = node.hooks
+    if g is None and node.outputs > 1:
+        g = [None] * node.outputs
     if role is SKIP and (hooks is None or not _is_only_root(node)):
         return (), None
     if hooks is not None:
@@ -205,7 +207,7 @@ def _visit(node: Node, g: Any, world: int, wanted: Any, roles: Any) -> tuple[Any
         g = run_before(node, g)
     edges = node.edges
     gs: Any
-    if g is None and not node.takes_none:
+    if not node.takes_none and (g is None or (node.outputs > 1 and all([part is None for part in g]))):
         gs = (None,) * len(edges)
     elif world is ARRAYS:
         gs = node.pull(g)

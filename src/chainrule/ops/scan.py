@@ -251,7 +251,8 @@ def _logcumsumexp_pull(g: Any, input: Any, out: Any, dim: int) -> Any:
     """The sum over k >= i of g[k] exp(x[i] - out[k]): a recurrence with factors exp(out[i] - out[i + 1]) below 1."""
     if not rank_of(g):
         return g
-    later = moved(out, dim=dim, by=-1)
+    inner = moved(call("ones_like", out), dim=dim, by=-1) != 0  # the last has none after it, and what it has is large
+    later = call("where", inner, moved(out, dim=dim, by=-1), out)
     factors = call("exp", call("where", out == later, 0.0, out - later))
     return call("exp", input - out) * recurrence(g, factors, dim=dim, by=-1)
 

@@ -1,0 +1,5 @@
+"""torch._prims: what PyTorch's references are written in. Here references are the ops themselves: see `_refs`."""
+
+from chainrule._prims import context
+
+__all__ = ["context"]
