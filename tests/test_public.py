@@ -69,3 +69,16 @@ def test_the_references_are_the_ops() -> None:
     assert refs.prod(t.view(2, 3) + 1, [0, 1]) == 720 and refs.prod(t.view(2, 3), [-1], True).shape == (2, 1)
     assert refs.T(refs.view(t, 2, 3)).shape == (3, 2)
     assert [name for name in refs.__all__ if not hasattr(refs, name)] == []
+
+
+def test_tensors_are_compared_by_all_but_their_values() -> None:
+    prims = importlib.import_module("chainrule._prims")
+    x, alike = chainrule.ones(2, 3), prims.utils.compare_tensor_meta
+    with prims.context.TorchRefsMode(strict=True):
+        alike(x, chainrule.zeros(2, 3))
+    for other in (x.t(), x.double(), x.to("meta"), x.cfloat().conj()):
+        with pytest.raises(AssertionError, match="not equal"):
+            alike(x, other)
+    alike(x, chainrule.ones(3, 2).t())
+    with pytest.raises(AssertionError, match="strides"):
+        alike(x, chainrule.ones(3, 2).t(), check_strides=True)

@@ -94,13 +94,13 @@ _publish("f", globals())
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
     "_C", "__config__", "_functorch", "_ops", "_prims", "_prims_common", "_refs", "_tensor_str", "_utils",
-    "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "cuda", "func", "linalg", "masked", "nn", "optim",
-    "overrides", "profiler",
-    "quasirandom", "random", "return_types", "sparse", "special", "storage", "testing", "utils", "version",
+    "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "cuda", "fft", "func", "linalg", "masked", "nn",
+    "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "sparse", "special", "storage",
+    "testing", "utils", "version",
 ))  # fmt: skip
 # What programs ask for first, of what PyTorch has beyond tensors, gradients, modules and optimizers.
 _ABSENT = frozenset((
-    "compile", "distributed", "distributions", "export", "fft", "fx", "hub", "jit", "load", "multiprocessing", "nested",
+    "compile", "distributed", "distributions", "export", "fx", "hub", "jit", "load", "multiprocessing", "nested",
     "onnx", "quantization", "save",
 ))  # fmt: skip
 
