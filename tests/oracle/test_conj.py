@@ -198,6 +198,19 @@ def forward_mode(t: Any) -> Any:
 
 
 @program
+def gradients_are_ordinary_arrays(t: Any) -> Any:
+    story = []
+    for x in (numbers(t).conj(), t.ones(2, 0)._neg_view(), t.tensor([1j, 2.0])._neg_view().conj()):
+        x.requires_grad_()
+        for _ in range(2):
+            (x * 3).sum().real.backward()
+        story.append(
+            [x.grad.is_conj(), x.grad.is_neg(), x.grad.numpy().tolist(), t.ones_like(x.detach()).numpy().shape]
+        )
+    return story
+
+
+@program
 def batches(t: Any) -> Any:
     vmap = part(t, "func").vmap
     return [shown(t, vmap(lambda v: v.conj() * v)(t.tensor([[1 + 1j], [2j]]))), shown(t, vmap(t.conj)(numbers(t)))[0]]

@@ -23,6 +23,7 @@ import numpy as np
 from chainrule.autograd.grad_layout import empty_for, fits
 from chainrule.autograd.handles import Hook, HookTable, RemovableHandle, add_hook
 from chainrule.autograd.versions import touch
+from chainrule.backends.pending import Pending
 from chainrule.backends.sparse import SparseArray
 from chainrule.core.ambient import here, put, without_grad
 from chainrule.core.dtype import dtype as DType
@@ -379,7 +380,7 @@ _UNSHARED, _ALONE = 5, 3
 def owned(g: Any, leaf: Tensor) -> Any:
     """`g` as an array that nobody else holds, in the leaf's dtype."""
     extra = leaf.extra
-    want = leaf.raw.dtype
+    want = leaf.raw.dtype if not isinstance(leaf.raw, Pending) else leaf.dtype.numpy
     if extra is not None and extra.grad_dtype is not None:
         want = g.dtype if extra.grad_dtype is ANY_DTYPE else extra.grad_dtype.numpy
     free = g.__class__ is np.ndarray and g.base is None and g.dtype is want and getrefcount(g) <= _UNSHARED

@@ -58,8 +58,9 @@ _pattern = Creation().decorate
 
 def like_array(x: Any, fill: Any, dtype: DType | None, device: Any, format: Any) -> Any:
     """A new array of the shape (and, unless `format` says otherwise, the axis order) of `x`."""
-    kind = x.dtype if dtype is None else dtype.numpy
-    if x.__class__ is not np.ndarray and is_sparse(x):
+    plain = x.__class__ is np.ndarray
+    kind = dtype.numpy if dtype is not None else x.dtype if plain else dtypes.OF_NUMPY[x.dtype].numpy
+    if not plain and is_sparse(x):
         return sparse_array("fill_", x.shape, fill, kind, x.sparse_dim)
     where = getattr(x, "home", CPU) if device is None else device
     if format is None or format is preserve_format:
