@@ -359,10 +359,35 @@ REFUSED: list[tuple[str, Any, list[Any]]] = [
     ("ldl_solve shapes", lambda m, t: m.linalg.ldl_solve(t[0], t[1].int(), t[2]), [S, V, drawn(2, 1)]),
     ("ldl_solve pivots", lambda m, t: m.linalg.ldl_solve(t[0], t[1].int(), t[0]), [S, drawn(2)]),
     ("ldl_solve floats", lambda m, t: m.linalg.ldl_solve(t[0], t[1], t[0]), [S, V]),
+    ("pca_lowrank", lambda m, t: m.pca_lowrank(t[0], 9), [X]),
+    ("pca_lowrank steps", lambda m, t: m.pca_lowrank(t[0], niter=-1), [X]),
     ("svd phase", lambda m, t: m.linalg.svd(t[0].requires_grad_())[0].sum().abs().backward(), [C]),
     ("eig phase", lambda m, t: m.linalg.eig(t[0].requires_grad_())[1].sum().abs().backward(), [C]),
     *((f"einsum {e}", lambda m, t, e=e: m.einsum(e, *t), [V]) for e in EQUATIONS),
 ]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lowrank(dtype: str) -> None:
+    """The random vectors are PyTorch's, so that even what is not the whole truth agrees; signs are free."""
+
+    def whole(m: Any, found: Any) -> Any:
+        U, S, V = found
+        return S, (U * S.unsqueeze(-2)) @ V.mH
+
+    for shape in ((6, 4), (4, 6), (2, 7, 5)):
+        x = drawn(*shape, dtype=dtype)
+
+        def svd(m: Any, t: Any) -> Any:
+            m.manual_seed(1)
+            return whole(m, m.svd_lowrank(t[0], 3)), whole(m, m.svd_lowrank(t[0], 2, niter=0, M=t[0] * 0.5))[0]
+
+        def pca(m: Any, t: Any) -> Any:
+            m.manual_seed(1)
+            return *whole(m, m.pca_lowrank(t[0], 2)), whole(m, m.pca_lowrank(t[0], center=False))[0]
+
+        agree(lambda m, t: (*svd(m, t)[0], svd(m, t)[1]), [x], tol=1e-7)
+        agree(pca, [x], tol=1e-7)
 
 
 def test_extremes_and_dtypes_that_meet() -> None:

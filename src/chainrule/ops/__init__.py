@@ -15,9 +15,9 @@ SUBJECTS = """
     activation added_products arithmetic assertions attention autocast blend class_loss compare complex contract conv
     convert copying create cross_entropy distance dropout einsum embedding exchange exponential facts fill flags foreach
     foreign fourier from_data gradient gumbel hashing histogram index inner_products join lazy_clone legacy likeness
-    linalg_factor linalg_functions linalg_ldl linalg_norms linalg_solve linalg_spectra linear logic loss loss_scaling
-    masked norm_layers pad parts polynomials pool positions printing_methods python_protocol ranges reduce resize
-    rounding sample scan shape_ops sign sobol sort sparse special_functions statistics storage strided subclasses
+    linalg_factor linalg_functions linalg_ldl linalg_lowrank linalg_norms linalg_solve linalg_spectra linear logic loss
+    loss_scaling masked norm_layers pad parts polynomials pool positions printing_methods python_protocol ranges reduce
+    resize rounding sample scan shape_ops sign sobol sort sparse special_functions statistics storage strided subclasses
     subscript tensor_products trigonometric view_copies view_inplace views windows
 """.split()
 
