@@ -332,12 +332,15 @@ def digamma(x: Array) -> Array:
 
 def _zeta_terms(s: Array, q: Array) -> tuple[Array, Array]:
     """The sum of (q + k)**-s until q + k > 9, at least nine terms, and the q at which it stopped."""
-    total, k = q**-s, 0
-    while k < 9 or (q <= 9).any():
-        going = (k < 9) | (q <= 9)
-        q = np.where(going, q + 1, q)
-        total = total + np.where(going, q**-s, 0)
-        k += 1
+    total = q**-s
+    for _ in range(9):
+        q = q + 1
+        total = total + q**-s
+    left = np.flatnonzero(q <= 9)
+    while left.size:  # few, or far to the left of the others
+        q[left] += 1
+        total[left] += q[left] ** -s[left]
+        left = left[q[left] <= 9]
     return total, q
 
 
