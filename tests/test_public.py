@@ -62,7 +62,11 @@ def test_what_a_page_shows_runs(program: str, capsys: pytest.CaptureFixture[str]
 def test_the_references_are_the_ops() -> None:
     """`torch._refs` names each op where PyTorch keeps a reference of it; a method takes its tensor first."""
     refs = importlib.import_module("chainrule._refs")
-    assert refs.sum is chainrule.sum and refs.linalg.vector_norm is chainrule.linalg.vector_norm
+    assert (
+        refs.fft.rfft is chainrule.fft.rfft
+        and refs.sum is chainrule.sum
+        and refs.linalg.vector_norm is chainrule.linalg.vector_norm
+    )
     assert refs.nn.functional.gelu is chainrule.nn.functional.gelu and refs.special.ndtr is chainrule.special.ndtr
     t = chainrule.arange(6)
     assert refs.view(t, 2, 3).shape == (2, 3) and refs._conversions.half(t).dtype is chainrule.float16
