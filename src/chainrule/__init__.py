@@ -94,7 +94,7 @@ _publish("f", globals())
 # Sub-modules load on first use: a program that needs no `nn` does not pay for it.
 _SUBMODULES = frozenset((
     "_C", "__config__", "_functorch", "_ops", "_prims", "_prims_common", "_refs", "_tensor_str", "_utils",
-    "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "cuda", "fft", "func", "linalg", "masked", "nn",
+    "_vmap_internals", "accelerator", "amp", "autograd", "cpu", "cuda", "fft", "func", "linalg", "masked", "mps", "nn",
     "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "sparse", "special", "storage",
     "testing", "utils", "version",
 ))  # fmt: skip

@@ -258,6 +258,7 @@ REFUSED: dict[str, Callable[[Any, Any, Any], Any]] = {  # (package, x [3, 4] of 
     "view of numbers as bytes": lambda t, x, s: x[0, 0].view(t.uint8),
     "view of numbers as complex": lambda t, x, s: t.view_as_complex(x[0, 0]),
     "randn into a tensor": lambda t, x, s: t.randn(4, out=s),
+    "normal into a tensor": lambda t, x, s: t.normal(s, s, out=s),
     "conv1d of a complex bias": lambda t, x, s: t.conv1d(s.view(1, 1, 4), x[:1, None, :2], s[:1].cfloat()),
     "gradient over two devices": lambda t, x, s: t.gradient(x, spacing=[s[:3], s.to("meta")], dim=(0, 1)),
 }

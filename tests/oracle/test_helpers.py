@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -83,5 +84,18 @@ def test_new_memory_is_filled_where_every_run_shall_be_the_same(dtype):
         finally:
             t.use_deterministic_algorithms(False)
         return [str(m.tolist()) for m in made]
+
+    assert run(chainrule) == run(torch)
+
+
+def test_there_is_no_gpu_of_apples():
+    def run(t):
+        mps = importlib.import_module(f"{t.__name__}.mps")
+        said = [mps.is_available(), mps.device_count(), mps.manual_seed(3)]
+        for refused in (mps.synchronize, mps.empty_cache):
+            with pytest.raises(RuntimeError) as error:
+                refused()
+            said.append(str(error.value))
+        return said
 
     assert run(chainrule) == run(torch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
 from typing import Any
 from weakref import ref
 
@@ -197,11 +196,9 @@ attribute("grad_dtype", _grad_dtype, _set_grad_dtype)
 
 
 def _set_backward_hooks(t: Tensor, hooks: Any) -> None:
-    if not isinstance(hooks, (OrderedDict, type(None))):
-        raise TypeError(f"_backward_hooks must be an OrderedDict or None, not {type(hooks).__name__}")
     extra_of(t).hooks = hooks
     LEAF_HOOKS[:] = [None]
-    if hooks and t.edge is LEAF:
+    if isinstance(hooks, dict) and hooks and t.edge is LEAF:  # anything may stand here, as in PyTorch
         hooks_of(accumulator(t))
 
 

@@ -187,6 +187,11 @@ _NO_OUT = (
 )
 
 
+def _refuse_out() -> None:
+    if any([level.kind == "vmap" for level in here().stack]):
+        raise RuntimeError(_NO_OUT)
+
+
 def _finish(
     name: str, kind: str, size: Any, args: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any,
     requires_grad: bool, pin_memory: bool, default: Any = None,
@@ -194,8 +199,8 @@ def _finish(
     """The common end of rand, randn, randint and randperm."""
     if layout is not None or pin_memory:
         check_options(name, layout, pin_memory)
-    if out is not None and any([level.kind == "vmap" for level in here().stack]):
-        raise RuntimeError(_NO_OUT)
+    if out is not None:
+        _refuse_out()
     if dtype is None:
         want = out.dtype if out is not None else default or settings.default_dtype
     else:
@@ -611,6 +616,8 @@ def normal(
         if isinstance(mean, Tensor) or isinstance(std, Tensor):
             raise TypeError("normal(): with argument 'size', 'mean' and 'std' must be float, not Tensor")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if out is not None:
+            _refuse_out()
         more = {} if out is None else {"out": out}
         return normal_of.public(mean, std, generator=generator, **more)  # type: ignore[no-any-return]
     if size is None:
