@@ -6,7 +6,7 @@ public functions bring their input to the asked lengths, say how the sum is scal
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -47,8 +47,13 @@ def _laid(out: Any, input: Any, dim: Dims, halved: bool = False) -> Any:
     return out if memory.element_strides(out) == tuple(wanted) else memory.relaid(out, tuple(wanted))
 
 
-def _refuse_kind(input: Any, wanted: str) -> NoReturn:
-    raise RuntimeError(f"Expected a {wanted} input tensor to FFT, but got {OF_NUMPY[input.dtype].title}")
+def _check(input: Any, to_complex: bool) -> None:
+    if input.dtype.kind not in ("cW" if to_complex else "f"):
+        found, kind = OF_NUMPY[input.dtype], "complex" if to_complex else "floating-point"
+        if to_complex or not found.is_floating_point:
+            raise RuntimeError(f"Only supports {kind} dtypes, but found: {found.title}")
+    if input.dtype.char not in "fdFD":
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {OF_NUMPY[input.dtype].to_real().title}")
 
 
 def _batched(name: str) -> Any:
@@ -65,15 +70,15 @@ def _complex_like(raws: Any, params: dict[str, Any]) -> Any:
 
 
 @general(
-    name="_fft_c2c", node="FftC2C", spelled="f", linear=True, meta=_complex_like, vmap=_batched("_fft_c2c"),
+    name="_fft_c2c", node="FftC2C", spelled="f", linear=True, meta=_complex_like,
+    vmap=_batched("_fft_c2c"),
     samples=samples(both_parts, [((3, 4),)], dim=[(0,), (0, 1)], **_scaled, forward=[True, False]),
 )  # fmt: skip
 def c2c(xp: Any, input: Array, dim: Dims, normalization: int, forward: bool) -> Array:
     """The transform of complex numbers along some axes, or with `forward` off its adjoint."""
-    if input.dtype.kind != "c":
-        _refuse_kind(input, "complex")
     if not dim:
         return input.copy()
+    _check(input, True)
     if not forward:
         return _laid(np.fft.ifftn(input, axes=dim, norm=_BACK[normalization]), input, dim)
     return _laid(np.fft.fftn(input, axes=dim, norm=_AHEAD[normalization]), input, dim)
@@ -94,8 +99,7 @@ def _halved(raws: Any, params: dict[str, Any]) -> Any:
 )  # fmt: skip
 def r2c(xp: Any, input: Array, dim: Dims, normalization: int, onesided: bool) -> Array:
     """The transform of real numbers along some axes; `onesided`: the half of it that says all."""
-    if input.dtype.kind != "f":
-        _refuse_kind(input, "real")
+    _check(input, False)
     work = np.fft.rfftn if onesided else np.fft.fftn
     return _laid(work(input, axes=dim, norm=_AHEAD[normalization]), input, dim, True)
 
@@ -113,8 +117,7 @@ def _doubled(raws: Any, params: dict[str, Any]) -> Any:
 )  # fmt: skip
 def c2r(xp: Any, input: Array, dim: Dims, normalization: int, last_dim_size: int) -> Array:
     """The adjoint transform, to real numbers, of the half that says all."""
-    if input.dtype.kind != "c":
-        _refuse_kind(input, "complex")
+    _check(input, True)
     sizes = (*[input.shape[d] for d in dim[:-1]], last_dim_size)
     return _laid(np.fft.irfftn(input, sizes, dim, _BACK[normalization]), input, dim, True)
 
