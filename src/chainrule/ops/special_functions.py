@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule.autograd.bind_inplace import inplace_of
+from chainrule.backends.cpu import memory
 from chainrule.core.dtype import BOOL, COMPLEX, INT, bool_
 from chainrule.core.family import call, dtype_of, elementwise
 from chainrule.core.op import Array, Number
@@ -327,7 +328,8 @@ for _name, (_kernel, _doc) in _BESSEL.items():
 
 def _incomplete(name: str, other_name: str, doc: str, sign: int) -> None:
     def forward(xp: Any, input: Array, other: Array) -> Array:
-        return (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
+        found = (xp.incomplete.lower if sign > 0 else xp.incomplete.upper)(input, other)
+        return memory.ordered_as_met(found, input, other)
 
     forward.__doc__ = doc
     forward.__annotations__ = {"input": "Array", "other": "Array"}
