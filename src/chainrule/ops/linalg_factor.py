@@ -42,7 +42,7 @@ from chainrule.ops.linalg_basics import (
 from chainrule.ops.linalg_solve import solve_triangular
 from chainrule.ops.writing import into
 
-__all__ = ["cholesky", "qr"]
+__all__ = ["cholesky", "qr", "solution_shape"]
 
 _SAME_AS_INPUT = (
     "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has dtype "
@@ -266,11 +266,26 @@ lu.vjp(A=lambda g, P, L, U: lu_pull(lower_part(g[0], -1), upper_part(g[1]), L, U
 spell_op(lu, "lu")
 
 
-def _beyond(LU: Any, pivots: Any, high: int | None, low: int | None) -> bool:
-    """Is a pivot outside of the rows there are? What has no elements is not looked at."""
-    if meta.is_meta(LU) or not pivots.size:
+def _beyond(pivots: Any, high: int | None, low: int | None) -> bool:
+    """Is a pivot outside of the rows there are?"""
+    if not pivots.size:
         return False
     return (low is not None and bool(pivots.min() < low)) or (high is not None and bool(pivots.max() > high))
+
+
+def _unpacked_shapes(raws: Any, params: dict[str, Any]) -> Any:
+    *lead, rows, columns = raws[0].shape
+    k, dtype = min(rows, columns), raws[0].dtype
+    P = meta.empty((*lead, rows, rows) if params["unpack_pivots"] else (0,), dtype)
+    asked = params["unpack_data"]
+    L = meta.empty((*lead, rows, k) if asked else (0,), dtype)
+    return P, L, meta.empty((*lead, k, columns) if asked else (0,), dtype)
+
+
+def solution_shape(raws: Any, params: dict[str, Any]) -> Any:
+    """The shape of what solves equations whose factors are given, a batch of them or of what they are to equal."""
+    factors, _, B = raws
+    return meta.empty((*np.broadcast_shapes(factors.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype)
 
 
 def _unpack_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
@@ -280,7 +295,8 @@ def _unpack_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @general(
-    vmap=_unpack_batched, name="lu_unpack", exact=SAME_OUT, outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
+    vmap=_unpack_batched, meta=_unpacked_shapes,
+    name="lu_unpack", exact=SAME_OUT, outs=("P", "L", "U"), differentiable=(1, 2), spelled="f",
     samples=samples(
         real,
         [((3, 3), Drawn(_row_swaps, 3)), ((2, 3, 4), Drawn(_row_swaps, 2, 3)), ((4, 3), Drawn(_row_swaps, 3))],
@@ -290,7 +306,7 @@ def lu_unpack(xp: Any, LU_data: Array, LU_pivots: Array, unpack_data: bool = Tru
     """P, L and U, from what `lu_factor` gives."""
     if LU_pivots.dtype != np.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
-    if unpack_pivots and _beyond(LU_data, LU_pivots, LU_data.shape[-2], 1):
+    if unpack_pivots and _beyond(LU_pivots, LU_data.shape[-2], 1):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
             "Did you properly pass the result of lu_factor?"
@@ -325,7 +341,7 @@ def _lu_solve_batched(values: Any, batched: Any, size: int, params: Any) -> Any:
 
 
 @general(
-    name="linalg_lu_solve", vmap=_lu_solve_batched, exact=SAME_OUT, spelled="", holomorphic=False,
+    name="linalg_lu_solve", vmap=_lu_solve_batched, meta=solution_shape, exact=SAME_OUT, spelled="", holomorphic=False,
     samples=samples(
         regular,
         [((3, 3), Drawn(_row_swaps, 3), Drawn(real, 3, 3)), ((2, 3, 3), Drawn(_row_swaps, 2, 3), Drawn(real, 2, 3, 3))],
@@ -337,7 +353,7 @@ def lu_solve_op(xp: Any, LU: Array, pivots: Array, B: Array, *, left: bool = Tru
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     for low, text in ((1, "greater or equal to 1"), (None, "smaller or equal to LU.size(-2)")):
-        if _beyond(LU, pivots, LU.shape[-2] if low is None else None, low):
+        if _beyond(pivots, LU.shape[-2] if low is None else None, low):
             raise RuntimeError(
                 f"Pivots given to lu_solve must all be {text}. Did you properly pass the result of lu_factor?"
             )

@@ -16,6 +16,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.ops.along import SAME_OUT
 from chainrule.ops.arithmetic import no_derivative
 from chainrule.ops.linalg_basics import named, regular, require_square, run, spell_op, squares, whole_batch
+from chainrule.ops.linalg_factor import solution_shape
 from chainrule.ops.writing import into
 
 __all__ = ["ldl_factor", "ldl_factor_ex", "ldl_solve"]
@@ -84,7 +85,7 @@ def _check_solve(LD: Any, pivots: Any, B: Any) -> None:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {b} and A of type {a} instead."
         )
-    if is_meta(LD) or not pivots.size:
+    if not pivots.size:
         return
     for wrong, text in ((pivots == 0, ">= 1"), (np.abs(pivots) > LD.shape[-2], "<= LD.size(-2)")):
         if wrong.any():
@@ -109,6 +110,7 @@ def _in_place(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 @general(
     name="linalg_ldl_solve", exact=SAME_OUT, spelled="", node={"": "NotImplemented"}, vmap=_solve_batched,
+    meta=solution_shape,
     samples=samples(
         regular, [((3, 3), Drawn(_in_place, 3), (3, 3)), ((2, 3, 3), Drawn(_in_place, 2, 3), (2, 3, 3))],
         hermitian=[False, True],
