@@ -64,8 +64,8 @@ def over_slices(apply: Any, values: Any, batched: Any, size: int, params: Any) -
     x, index, *source = values
     rank = len(shape_of(x)) - bool(batched[0])
     if rank == 0:
-        lifted = tuple(lifted(v, b) for v, b in zip(values, batched))
-        return call("select", over_slices(apply, lifted, batched, size, params), dim=1, index=0)
+        vectors = tuple(lifted(v, b) for v, b in zip(values, batched))
+        return call("select", over_slices(apply, vectors, batched, size, params), dim=1, index=0)
     if batched[1]:
         return _joined_slices(apply, (x, index, *source), batched, size, params, rank)
     dim = normalize_dim(params["dim"], rank)
