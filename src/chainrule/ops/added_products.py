@@ -56,7 +56,7 @@ def _added(input: Any, total: Any, beta: Any, alpha: Any) -> Any:
     if total.dtype.kind != "c":
         beta, alpha = (f.real if isinstance(f, complex) else f for f in (beta, alpha))
     if total.dtype.kind in "iu":
-        beta, alpha = int(beta), int(alpha)
+        beta, alpha = (np.asarray(int(f)).astype(total.dtype) for f in (beta, alpha))  # -1 is 255 among bytes
     total = times(total, alpha)
     if beta == 0:
         _expanded(input, total.shape)
