@@ -340,8 +340,9 @@ amin.vjp(input=lambda g, input, out, dim: evenly(g, input, out, dim))
 
 def _check_aminmax(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     dtype, shape, dim = inputs[0].dtype, tuple(inputs[0].shape), params["dim"]
-    if dim is not None and shape and not shape[normalize_dim(dim, len(shape))]:
-        raise IndexError(f"aminmax: Expected reduction dim {normalize_dim(dim, len(shape))} to have non-zero size.")
+    hollow = [axis for axis in axes_of(dim, len(shape)) if not shape[axis]] if dim is not None and shape else []
+    if hollow:
+        raise IndexError(f"aminmax: Expected reduction dim {hollow[0]} to have non-zero size.")
     if dtype.is_complex and dim is not None and not shape:
         raise RuntimeError(f"aminmax not implemented for {dtype.title}")
     if dtype.is_complex:
