@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,7 @@ class Leeway:
     lenient: bool  # PyTorch kept copies of what it saved, so nothing of it went stale; ours may have
     tol: float
     hooked: bool = False  # a hook of the program changes what passes
+    constant: Callable[[str], bool] = bool  # see `is_constant`
     second: bool = False  # a second derivative was taken: what passes inner values on the way is the rules' own affair
 
 
@@ -212,6 +214,7 @@ def first_difference(
 ) -> Difference | None:
     computed = gradients(steps)
     leeway = Leeway(computed, made_of(computed, steps), lenient, tolerance(steps, theirs))
+    leeway.constant = cache(partial(is_constant, steps=steps))
     leeway.hooked = any(s.kind == "hook" for s in steps)
     for at, (a, b) in enumerate(zip(theirs, mine)):
         leeway.second = leeway.second or "create_graph" in steps[at].text
@@ -223,7 +226,9 @@ def first_difference(
         found = found or compare_facts(a.facts, b.facts, leeway)
         if found is not None and (found[0], kind_of(found[1], steps[: at + 1])) in ACCEPTED:
             return None
-        if found is not None and internal(found, steps[at]):
+        if found is not None and (
+            internal(found, steps[at], leeway) or without_history(found, steps[: at + 1], leeway)
+        ):
             return None
         if found is not None:
             return Difference(at, *found)
@@ -233,7 +238,7 @@ def first_difference(
 HALF_DONE = re.compile(r"backward|out=|(remainder|fmod|div|divide)_\(|index_(fill|add|copy|put|reduce)_|scatter_")
 
 
-def internal(found: tuple[str, str], step: Step) -> bool:
+def internal(found: tuple[str, str], step: Step, leeway: Leeway) -> bool:
     """Is the difference one between the rules of the two, that a program should not count on?"""
     what, detail = found
     back = "grad(" in step.text or "backward(" in step.text
@@ -245,19 +250,69 @@ def internal(found: tuple[str, str], step: Step) -> bool:
         return True  # both are the case: PyTorch's rule meets a tensor first that ours does not keep
     if back and what == "message" and "modified by an inplace" in detail and "is not implemented" in detail:
         return True  # both are the case too
-    if what == "silent":  # its rule keeps a tensor that ours does not need; its transform returns a view
+    if what in ("message", "type", "silent") and _MANY in detail:
+        return bool(set(re.findall(r"\b[vg]\d+\b", step.text)) & leeway.derived)  # its transform returns a view
+    if what == "silent":  # its rule keeps a tensor that ours does not need
         return any(
             text in detail
             for text in (
                 "second time",
-                "of a function that returns multiple views",
                 "yet support saved tensor hooks",  # those with which the reference was run again
             )
         )
-    constant = "does not require grad" in detail  # a derivative that is constant has no history in ours
-    return (what == "raises" and constant and step.kind in ("passes", "take_grad")) or (
-        what == "message" and "is_grads_batched" in step.text
-    )
+    return what == "message" and "is_grads_batched" in step.text
+
+
+_MANY = "of a function that returns multiple views"
+
+
+def without_history(found: tuple[str, str], steps: list[Step], leeway: Leeway) -> bool:
+    """Does ours refuse a step because of a variable that only in PyTorch has a history, one that leads to zeros?"""
+    what, detail = found
+    if what != "raises" or not re.search(r"does(n't| not) require grad", detail):
+        return False
+    names = set(re.findall(r"\b[vg]\d+\b", steps[-1].text)) & leeway.derived
+    return any(map(leeway.constant, names))
+
+
+def is_constant(name: str, steps: list[Step]) -> bool:
+    """Has a variable a history in PyTorch that gives nothing but zeros? A constant derivative has none in ours."""
+    try:
+        return leads_to_zeros(*born(name, steps))
+    except RuntimeError:  # something went stale: copies do not, but transforms take none
+        pass
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        t, leaves = born(name, steps)
+    try:
+        return leads_to_zeros(t, leaves)
+    except RuntimeError:  # it was freed before, or is no tensor to be asked
+        return False
+
+
+def born(name: str, steps: list[Step]) -> tuple[Any, list[Any]]:
+    """A variable as PyTorch has just made it, for a later pass may free its history; and the leaves there are."""
+    scope = started(torch)
+    for step in steps:
+        attempt(scope, step.text)
+        if name in scope:
+            break
+    tensors = [t for t in map(scope.get, variables(scope)) if isinstance(t, torch.Tensor)]
+    return scope.get(name), [t for t in tensors if is_wanted(t)]
+
+
+def leads_to_zeros(t: Any, leaves: list[Any]) -> bool:
+    if not isinstance(t, torch.Tensor) or not t.requires_grad or t.is_leaf:
+        return False
+    weights = torch.arange(1.0, 1 + t.numel()).cos().reshape(t.shape).to(t.dtype)
+    found = torch.autograd.grad(t, leaves, weights, allow_unused=True)
+    return not any(g is not None and bool(g.any()) for g in found)
+
+
+def is_wanted(t: Any) -> bool:
+    try:
+        return bool(t.is_leaf and t.requires_grad)
+    except RuntimeError:
+        return False
 
 
 def kind_of(detail: str, steps: list[Step]) -> str:
@@ -379,7 +434,7 @@ def compare_one(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[str,
     return compare_tensors(theirs, ours, name, leeway)
 
 
-OF_GRADIENTS = ("grad_fn", "is_leaf", "requires_grad")  # the rule's own affair
+OF_GRADIENTS = ("requires_grad", "grad_fn", "is_leaf")  # the rule's own affair, but that it can be differentiated
 OF_MEMORY = ("is_view", "stride", "version", "grad_fn")
 
 
@@ -389,13 +444,20 @@ def compare_tensors(theirs: Any, ours: Any, name: str, leeway: Leeway) -> tuple[
         if key in ("value", "grad"):
             if leeway.second and ((key == "grad" and theirs["retains"]) or (computed and leeway.hooked)):
                 continue
+            nothing = key == "grad" and ours[key] is None and value is not None and not np.any(value)
+            if nothing and any(map(leeway.constant, leeway.derived)):
+                continue  # what a constant passes on is nothing
             if not close(value, ours[key], computed or key == "grad", leeway.tol):
                 return key, f"{ours[key]!r}\n  not {value!r}"
         elif value != ours[key] and not (
             key == "grad_fn" and ({value, ours[key]} <= COPIES or {value, ours[key]} in SAME_NODE)
         ):
-            constant = key in OF_GRADIENTS and name in leeway.derived and not ours["requires_grad"]
-            if not (computed and key in OF_GRADIENTS or constant) and not (name in leeway.derived and key in OF_MEMORY):
+            if key in OF_GRADIENTS and name in leeway.derived and theirs["requires_grad"] and not ours["requires_grad"]:
+                if leeway.constant(name):
+                    continue
+            if not (computed and key in OF_GRADIENTS and (key != "requires_grad" or ours[key])) and not (
+                name in leeway.derived and key in OF_MEMORY
+            ):
                 return key, f"{ours[key]!r} not {value!r}"
     return None
 

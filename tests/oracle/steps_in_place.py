@@ -17,6 +17,8 @@ def fits_into(u: Any, t: Any) -> bool:
         return False  # PyTorch lets a view of integers require a gradient then
     if u is not t and u.untyped_storage().data_ptr() == t.untyped_storage().data_ptr():
         return False  # what is read may be what was just written
+    if u is t and t.numel() == 1:
+        return False  # `x[0] = x` loses all its axes in PyTorch, and then overlaps itself
     return broadcasts(u.shape, t.shape) and u.dim() <= t.dim() and u.dtype is not torch.bool
 
 

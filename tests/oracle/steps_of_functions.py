@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -68,6 +69,8 @@ def checkpointed(w: Writer) -> str | None:
         f"lambda a: {smooth(w, 'a', rest)}",
         f"lambda a: torch.utils.checkpoint.checkpoint(block, a, use_reentrant={reentrant}) * a",
     )
+    if body.removeprefix("lambda a: ") in rest:
+        reentrant = "False"  # a tensor returned as it is gets the checkpoint for its history: backward would never end
     return f"{w.new()} = torch.utils.checkpoint.checkpoint({body}, {x}, use_reentrant={reentrant})"
 
 
@@ -167,7 +170,13 @@ def transformed(w: Writer) -> str | None:
             f"{w.new()} = torch.func.vmap({inner}, in_dims={d})({x})",
             f"{w.new()} = torch.func.vmap(torch.func.grad(lambda a: ({smooth(w, 'a', [])}).sum()), {d}, {w.one(0, -1)})({x})",
         ]
-    return w.rng.choice(forms)
+    return written_apart(w.rng.choice(forms), t)
+
+
+def written_apart(text: str, t: Any) -> str | None:
+    """No forward mode of an expanded tensor: PyTorch lays the tangent out like it, and then cannot write it."""
+    forward = re.search(r"func\.(jvp|jacfwd|hessian)", text)
+    return None if forward and torch._debug_has_internal_overlap(t) == 1 else text
 
 
 @template(2)

@@ -8,6 +8,7 @@ import re
 
 import torch
 
+from tests.oracle.programs import gradients
 from tests.oracle.steps_in_place import inplace_text
 from tests.oracle.steps_of_values import view_text
 from tests.oracle.writer import Writer, holds, template
@@ -31,6 +32,8 @@ def quiet(w: Writer) -> str | None:
 @template(5)
 def cut(w: Writer) -> str | None:
     x = w.pick()
+    # in PyTorch a gradient may be a view, and one tensor the gradient of several: what is done to it is done to all
+    own = x not in gradients(w.steps)
     forms = [
         f"{w.new()} = {x}.detach()",
         f"{w.new()} = {x}.clone()",
@@ -39,10 +42,10 @@ def cut(w: Writer) -> str | None:
         else f"{w.new()} = {x}.data.clone()",  # a change there is never noticed
         f"{w.new()} = {x}.detach().requires_grad_()",
         f"{w.new()} = {x}.detach().clone().requires_grad_()",
-        f"{x}.requires_grad_()",
+        f"{x}.requires_grad_()" if own else f"{w.new()} = {x}.clone().requires_grad_()",
         f"{x}.requires_grad_(False)",
-        *([f"{x}.detach_()"] if w.t(x)._is_view() or not w.t(x).requires_grad else []),
-        f"{x}.requires_grad = {w.one('True', 'False')}",
+        *([f"{x}.detach_()"] if own and (w.t(x)._is_view() or not w.t(x).requires_grad) else []),
+        f"{x}.requires_grad = {w.one('True', 'False') if own else False}",
         f"{x}.retain_grad()",
         f"{x}.grad = None",
         f"{w.new()} = {x}.item()" if w.t(x).numel() == 1 else f"{w.new()} = {x}.tolist()",

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import torch
 
+from tests.oracle.programs import made_of
 from tests.oracle.steps_in_place import well_defined
-from tests.oracle.steps_of_functions import others, real, smooth
+from tests.oracle.steps_of_functions import others, real, smooth, written_apart
 from tests.oracle.steps_of_values import view_text
 from tests.oracle.writer import Writer, template
 
@@ -29,7 +30,7 @@ def nested(w: Writer) -> str | None:
         f"torch.autograd.functional.hvp({scalar}, {x}, {x}.detach().cos())[1]", f"torch.autograd.functional.vhp({scalar}, {x}, {x}.detach().cos())[1]", f"torch.autograd.functional.jvp({f}, {x}, {x}.detach().cos(), create_graph=True)[1]",
         f"torch.autograd.functional.hessian({scalar}, {x}, create_graph=True)", f"torch.autograd.functional.jacobian({f}, {x}, vectorize=True)", f"torch.func.vmap(torch.func.grad({scalar}), in_dims=({d},), out_dims=-1)({x})",
     ]  # fmt: skip
-    return f"{w.new()} = {w.rng.choice(forms)}"
+    return written_apart(f"{w.new()} = {w.rng.choice(forms)}", w.t(x))
 
 
 @template(1.5)
@@ -42,9 +43,15 @@ def adds_up(w: Writer) -> str | None:
     forms = [
         f"{x}.grad = torch.ones_like({x})\n{twice}", f"{x}.grad = {x}.detach().clone()\n({x}.sin()).sum().backward(create_graph=True)", f"{twice}\n{twice}", f"{x}.grad = None\n{twice}\n{w.new()} = {x}.grad\n{twice}",
         f"{x}.grad = torch.ones(3)", f"{x}.grad = {x}.detach().float()", f"{x}.grad = 1.0", f"{x}.grad = torch.ones_like({x}).requires_grad_()\n{twice}",
-        f"{twice}\n{x}.grad.detach_()\n{x}.grad.zero_()\n{twice}", f"{twice}\n{x}.data.add_({x}.grad, alpha=-0.1)\n{twice}", f"with torch.no_grad():\n    {x}.mul_(0.5)\n{twice}", f"({x}.expand(2, *{x}.shape) * 3).sum().backward()\n{twice}",
+        f"{twice}\n{x}.grad.detach_()\n{x}.grad.zero_()\n{twice}", f"{twice}\n{x}.data.add_({x}.grad, alpha=-0.1)\n{twice}" if unused(w, x) else twice, f"with torch.no_grad():\n    {x}.mul_(0.5)\n{twice}", f"({x}.expand(2, *{x}.shape) * 3).sum().backward()\n{twice}",
     ]  # fmt: skip
     return w.rng.choice(forms)
+
+
+def unused(w: Writer, x: str) -> bool:
+    """Was nothing computed of `x`? Who kept its old values, and sees new ones, is each rule's own affair."""
+    same = {n for n, t in w.tensors().items() if t is w.t(x)}
+    return made_of(same, w.steps) == same
 
 
 @template(1)

@@ -115,7 +115,8 @@ def part_value(w: Writer, x: str, at: str) -> str:
 @template(4)
 def moved(w: Writer) -> str | None:
     """Gathers, scatters and their in-place forms."""
-    x = w.floating(lambda t: t.dim() >= 1 and t.numel() > 0)
+    # what PyTorch scatters into, of inference mode, is a view: of a copy that nobody sees
+    x = w.floating(lambda t: t.dim() >= 1 and t.numel() > 0 and not t.is_inference())
     if x is None:
         return None
     t = w.t(x)

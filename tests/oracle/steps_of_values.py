@@ -265,6 +265,8 @@ def join(w: Writer) -> str | None:
     shape = w.t(x).shape
     y = w.pick(lambda t: t.shape == shape)
     form = w.one("cat", "stack", "cat", "hstack", "vstack")
+    if form != "cat" and w.t(x).is_inference():
+        return None  # PyTorch joins it and then looks at that anew: a view, of what nobody sees
     more = "" if form in ("hstack", "vstack") else f", dim={w.dim(w.t(x))}"
     return f"{w.new()} = torch.{form}([{x}, {y}]{more})"
 

@@ -279,7 +279,8 @@ def unused_and_materialized(t: Any) -> Any:
 @program
 def batched_gradients(t: Any) -> Any:
     x = t.tensor([1.0, 2.0], requires_grad=True)
-    return t.autograd.grad(x**2, x, t.eye(2), is_grads_batched=True)
+    (g,) = t.autograd.grad(x.mean(), x, t.ones(2), is_grads_batched=True)
+    return [t.autograd.grad(x**2, x, t.eye(2), is_grads_batched=True), g.sin_()]
 
 
 @program

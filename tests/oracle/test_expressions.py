@@ -186,6 +186,14 @@ torch.addcmul(k, k, k, value=2.5) | torch.addcmul(x.long(), x.long(), x.long(), 
 torch.renorm(x / 0, 2, 0, 1.0) | torch.native_group_norm(x.half()[None], None, None, 1, 2, 3, 1, 1e-5)[1].dtype
 x.half().index_fill(0, torch.tensor([0]), 1e60) | x.half().__setitem__(0, 1e60) | x.half().fill_(1e60)
 torch.conv_transpose1d(torch.ones(1, 1, 5), x[None, :1, :2] / 0, padding=1, dilation=2)
+torch.lerp(v.long(), v.long() + 3, v[0].double() / 2) | torch.lerp(v > 1, v > 2, v[0] / 2) | 1 / torch.relu(v * -0.0)
+torch.lerp(v.long(), v.long(), v.long()[0]) | torch.lerp(v.long()[0], v.long()[0], v[:1]) | 1 / (v * -0.0).clamp(0, 1)
+[f(torch.nonzero(x)).stride() for f in (torch.floor, torch.round, torch.nan_to_num, torch.sign, torch.trunc)]
+[o.view(1, 2, 2, 3).to(d, memory_format=torch.channels_last).stride() for d in (torch.int32, torch.complex64)]
+[o.view(1, 2, 2, 3).to(d).to(memory_format=torch.channels_last).stride() for d in (torch.float64, torch.complex64)]
+torch.bmm(p[None] > 1, x[None].mT) | torch.matmul((o > 1).view(1, 2, 2, 3), o.view(1, 2, 3, 2))
+(x > 1).t().sgn().stride() | torch.autograd.functional.hessian(lambda a: torch.view_as_real(a * 1j).sin().sum(), v[0])
+v.long().lerp_(v.long(), v[0]) | 1 / torch.nn.functional.hardtanh(v * -0.0, 0, 1) | 1 / (v * 0.0).clamp(max=-0.0)
 """
 
 
@@ -231,14 +239,17 @@ def test_as_pytorch(expression: str) -> None:
     assert told(chainrule, expression) == told(torch, expression)
 
 
-@pytest.mark.parametrize("default", ["float16", "float32", "float64"])
-def test_a_complex_fill_has_no_half_type(default: str) -> None:
+@pytest.mark.parametrize("default", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "made", ["torch.full((2,), 1j)", "torch.tensor([1j])", "torch.asarray(1j)", "torch.ones(2) * 1j"]
+)
+def test_complex_numbers_under_a_default(default: str, made: str) -> None:
     before = torch.get_default_dtype()
     found = []
     try:
         for lib in (chainrule, torch):
             lib.set_default_dtype(getattr(lib, default))
-            found.append(str(lib.full((2,), 1j).dtype))
+            found.append(told(lib, f"{made}.dtype"))
     finally:
         torch.set_default_dtype(before)
         chainrule.set_default_dtype(chainrule.float32)

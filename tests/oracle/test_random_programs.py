@@ -38,7 +38,7 @@ def base() -> int:
     return int(time.time()) * 10_000 if settings._current_profile == "explore" else 0
 
 
-@pytest.mark.parametrize("first", range(0, 300, BLOCK))
+@pytest.mark.parametrize("first", range(0, 1000, BLOCK))
 def test_programs(first: int) -> None:
     check(first, program)
 
@@ -49,7 +49,7 @@ def test_calls(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(300, 8000, BLOCK))
+@pytest.mark.parametrize("first", range(1000, 9000, BLOCK))
 def test_more_programs(first: int, base: int) -> None:
     check(base + first, program)
 

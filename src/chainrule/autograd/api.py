@@ -339,7 +339,7 @@ def _gradient_list(
         g = wanted[_port(edge)]
         if g is None and not unused:
             raise UnusedError(unused_text(at, targets[at], edge, [e for e, _, _ in starts]))
-        found.append(g if g is None or tensors else fresh(_dense(g)))
+        found.append((g if create else _writable(g)) if tensors or g is None else fresh(_dense(g)))
     _note_cuts(found, create)
     return found
 
@@ -372,6 +372,15 @@ def _dense(g: Any) -> Any:
     return g if g.flags.writeable and 0 not in g.strides else g.copy()
 
 
+def _writable(g: Any) -> Any:
+    """A gradient that a user may write to: rules hand out tensors, too, the elements of which share memory."""
+    if g.__class__ is not Tensor or g.raw.__class__ is not np.ndarray or 0 not in g.raw.strides:
+        return g
+    apart = fresh(g.raw.copy())
+    apart.cut = g.cut
+    return apart
+
+
 def _materialized(t: Any, g: Any, create_graph: bool) -> Any:
     """Zeros where nothing arrived."""
     if g is not None:
@@ -390,7 +399,8 @@ def _batched_grad(roots: list[Any], targets: list[Any], given: list[Any], create
         gs = [None if g is None else next(filled) for g in given]
         return tuple(_gradient_list(roots, targets, gs, True, create, unused, False))
 
-    return list(BATCHED[0](one, [g for g in given if g is not None]))
+    found = list(BATCHED[0](one, [g for g in given if g is not None]))
+    return found if create else [_writable(g) for g in found]
 
 
 BATCHED: list[Any] = []  # the vmap that `is_grads_batched` uses; put here by func.vmap

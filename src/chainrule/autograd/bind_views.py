@@ -57,7 +57,7 @@ def view_source(op: Op) -> str:
     args = ", ".join([f"r_{x}", *(p if at < op.keyword_from else f"{p}={p}" for at, p in enumerate(op.params) if at)])
     refused = [f"try: r = forward(xp, {args})", f"except Unsupported: raise Unsupported({op.name!r}) from None"]
     compute = [f"r_{x} = {x}.raw", *refused, f"except Exception: return failed(op, ({x},), {params})"]
-    lines += [*compute, *_shared(op, x)] if op.family.shares else _linked(op, x, params, compute)
+    lines += [*compute, *_shared(op, x, params)] if op.family.shares else _linked(op, x, params, compute)
     return "\n    ".join(lines) + "\n"
 
 
@@ -177,10 +177,11 @@ def _outputs(op: Op, x: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _shared(op: Op, x: str) -> list[str]:
+def _shared(op: Op, x: str, params: str) -> list[str]:
     return [
         "t = new(Tensor)", "t.raw = r", "t.edge = t.viewed = t.extra = None", f"s = {x}.store",
-        f"if s is None: s = {x}.store = Store()", "t.store = s",
+        f"if s is None: s = {x}.store = Store()",
+        f"elif s.__class__ is not Store: return door(op, ({x},), {params})", "t.store = s",
         f"t.cut = {x}.cut if {x}.edge is None else cut_here({op.name!r})", "return t",
     ]  # fmt: skip
 

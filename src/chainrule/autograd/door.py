@@ -362,14 +362,14 @@ def _check_out(op: Op, name: str, result: Any, out: Any, inputs: tuple[Any, ...]
 
 def _write_one(op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> Any:
     inputs = tuple(map(_bottom, inputs))
-    picks = op.family.name == "indexing" or op.variadic
-    if picks:
+    picks = op.family.name == "indexing"
+    if (picks or op.family.diagonal) and isinstance(out.raw, np.ndarray):  # others look at it once it has its new shape
         memory.refuse_overlap(out.raw)
     if out.shape != result.shape:
         out._resize_output(result.shape, result)
         if op.family.diagonal and out.raw.__class__ is result.raw.__class__ is np.ndarray:
             out.raw = memory.strided(out.raw, out.raw.shape, memory.element_strides(result.raw))
-    if picks:
+    if picks or op.variadic:
         _refuse_sharing(out.raw, inputs[1:] if op.write is not None else inputs)
     elif op.family.diagonal:
         check_partial_overlap(out.raw, inputs)

@@ -17,11 +17,18 @@ from chainrule.autograd import forward
 from chainrule.autograd.anomaly_mode import remember
 from chainrule.autograd.cuts import cut_here, passes_on
 from chainrule.autograd.explain import inference_text, leaf_text
-from chainrule.autograd.node import Node, Sink, accumulator, node_of, tick
+from chainrule.autograd.node import NOWHERE, Node, Sink, accumulator, node_of, tick
 from chainrule.autograd.nodes import node_class
 from chainrule.autograd.pending import is_pending, meant
-from chainrule.autograd.saved import keep
-from chainrule.autograd.versions import BEFORE_WRITE, InferenceStore, store_of, touch, turned_store
+from chainrule.autograd.saved import keep, refuse_inference
+from chainrule.autograd.versions import (
+    BEFORE_WRITE,
+    CountingStore,
+    InferenceStore,
+    store_of,
+    touch,
+    turned_store,
+)  # fmt: skip
 from chainrule.autograd.views import ViewKind, forbid, interrupted, link, rebase, refresh
 from chainrule.backends import cpu
 from chainrule.backends.cpu import memory
@@ -37,7 +44,9 @@ from chainrule.core.tensor import LEAF, Cut, Port, Store, Tensor, fresh
 from chainrule.core.types import return_type
 from chainrule.errors import GraphError, InferenceError
 
-__all__ = ["attach", "check_writable", "eager", "eager_inplace", "edges_through", "on_sparse"]
+__all__ = [
+    "attach", "check_writable", "eager", "eager_inplace", "edges_through", "on_sparse", "refuse_unfollowed",
+]  # fmt: skip
 
 
 def eager(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -119,7 +128,7 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
     if op.family.is_view:
         _link_views(op, inputs, params, outs, state)
     elif op.family.shares:
-        outs[0].store = store_of(inputs[0])
+        outs[0].store = _shared_store(inputs[0], state)
     elif state.inference:
         for t in outs:
             t.store = InferenceStore()
@@ -132,6 +141,12 @@ def attach(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], result: Any,
         forward.push_outputs(op, inputs, params, outs)
         _keep_tangents(op, outs)
     return outs[0] if op.outs is None else return_type(op.name, op.outs, outs)
+
+
+def _shared_store(t: Tensor, state: Ambient) -> Store:
+    """The store of a tensor over the same memory that is no view: it counts, unless inference mode made both."""
+    store = store_of(t)
+    return CountingStore() if isinstance(store, InferenceStore) and not state.inference else store
 
 
 def _keep_tangents(op: Op, outs: list[Tensor]) -> None:
@@ -236,8 +251,10 @@ def recorded(
         for t in kept[1:]:
             t.store = store  # one store speaks for all outputs that a node keeps
     node: Node = cls.record(edges, inputs, raws, store, params)
-    if not any(edges) and not store and not any([s is not None for s in node.saved[: len(cls.layout.inputs)]]):
-        node.__dict__["frees"] = False  # there is nothing that a second pass would miss
+    if not any(edges):
+        NOWHERE.add(node)
+        if not store and not any([s is not None for s in node.saved[: len(cls.layout.inputs)]]):
+            node.__dict__["frees"] = False  # there is nothing that a second pass would miss
     node.code, node.lasti = here_in_user_code()
     if here().anomaly is not None:
         remember(node)
@@ -291,8 +308,9 @@ def _link_views(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: l
     if state.inference:
         kind = ViewKind.INFERENCE
     if isinstance(source.store, InferenceStore):
+        store = source.store if source.store.__class__ is InferenceStore else InferenceStore()
         for t in outs:
-            t.store = source.store
+            t.store = store
         return
     if op.outs == "many":
         for i, t in enumerate(outs):
@@ -316,13 +334,14 @@ def eager_inplace(
     """The in-place form of `op`: `write` computes and stores the result; history is rewritten around it."""
     target: Tensor = inputs[0]
     state = here()
-    recording = state.grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
-    recording = recording and target.dtype.category >= FLOAT
+    recording = will_record(inputs)
     check_writable(target, recording and bool(op.pulls or op.in_place_slope), op.name + "_")
     dual = forward.active(inputs) and target.dtype.category >= FLOAT
     if dual:
         forward.check_pushable(op, inputs)
     edges = edges_of(op, inputs) if recording else ()  # first of all: it brings views up to date
+    if any([isinstance(t, Tensor) and isinstance(t.store, InferenceStore) for t in inputs]):
+        _refuse_keeping(op, inputs, edges)
     originals = _kept_original(op, inputs, level) if recording or dual else inputs
     try:
         write()
@@ -343,6 +362,13 @@ def eager_inplace(
     if dual:
         forward.after_inplace(op, originals, params, target)
     return target
+
+
+def _refuse_keeping(op: Op, inputs: tuple[Any, ...], edges: tuple[Any, ...]) -> None:
+    """What was made in inference mode is kept for no gradient; that is said before anything is written."""
+    ruled = [n for n, t in zip(op.inputs, inputs) if n in op.pulls and not is_number(t)]
+    asked = {k for n, e in zip(ruled, edges) if e is not None for k in op.pulls[n].keeps}
+    refuse_inference([t for n, t in zip(op.inputs, inputs) if n in asked])
 
 
 class Overwriting(Node):
@@ -427,8 +453,23 @@ def check_writable(t: Tensor, recording: bool, name: str) -> None:
                 raise GraphError(leaf_text(t, f"a {_WRITTEN_LEAF}"))
             raise InferenceError(inference_text(t, _WRITTEN_INFERENCE))
         return
-    if not recording:
-        return
+    if recording:
+        _check_followed(t)
+
+
+def refuse_unfollowed(t: Tensor, *others: Any) -> None:
+    """Refuse a change of `t` that autograd could not follow, for an op that reads its other arguments only later."""
+    if will_record((t, *others)) and not isinstance(t.store, InferenceStore):
+        _check_followed(t)
+
+
+def will_record(inputs: tuple[Any, ...]) -> bool:
+    """Is a change of the first of these, by the others, part of the graph?"""
+    wants = here().grad and any(isinstance(t, Tensor) and wants_grad(t) for t in inputs)
+    return wants and inputs[0].dtype.category >= FLOAT
+
+
+def _check_followed(t: Tensor) -> None:
     if t.viewed is not None:
         forbid(t)
         if t.viewed.base.edge is LEAF or (t.viewed.base.edge is None and t.edge is not None):

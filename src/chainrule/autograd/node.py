@@ -16,7 +16,7 @@ from sys import getrefcount
 from threading import Lock, RLock
 from types import CodeType
 from typing import Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -31,8 +31,8 @@ from chainrule.core.shape import Size
 from chainrule.core.tensor import LEAF, Cut, Extra, Port, Tensor, extra_of, fresh
 
 __all__ = [
-    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "LEAF_HOOKS", "Node", "Sink", "accumulator",
-    "edge_of", "hooks_of", "hooks_of_leaf", "leave_accumulator", "node_of",
+    "ANY_DTYPE", "AccumulateGrad", "Freed", "Hooks", "InputMetadata", "LEAF_HOOKS", "NOWHERE", "Node", "Sink",
+    "accumulator", "edge_of", "hooks_of", "hooks_of_leaf", "leave_accumulator", "node_of",
     "poison_accumulator", "sink", "tick",
 ]  # fmt: skip
 
@@ -289,6 +289,9 @@ class Sink(Node):
         return ()
 
     pull_graph = pull
+
+
+NOWHERE: WeakSet[Node] = WeakSet()  # ops that only such views went into: a pass for chosen leaves must leave them out
 
 
 def sink() -> Sink:

@@ -251,12 +251,12 @@ def _listed(op: Op) -> bool:
 def _out_names(lay: Layout, raw: bool) -> list[str]:
     op = lay.op
     if not isinstance(op.outs, tuple):
-        one = "outs[0]" if raw else "rewrap(node, outs[0], 0)"
+        one = "outs[0]" if raw else "rewrap(node, outs[0], 0, store)"
         return [f"    out = {one}"]
     lines = []
     for i, n in enumerate(op.outs):
         index = op.differentiable.index(i) if i in op.differentiable else None
-        lines.append(f"    {n} = outs[{i}]" if raw else f"    {n} = rewrap(node, outs[{i}], {index})")
+        lines.append(f"    {n} = outs[{i}]" if raw else f"    {n} = rewrap(node, outs[{i}], {index}, store)")
     return lines
 
 

@@ -6,6 +6,7 @@ A node of an op keeps bare values, and its generated pull checks their versions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 from weakref import ref
 
@@ -21,8 +22,8 @@ from chainrule.core.tensor import LEAF, Port, Store, Tensor, fresh
 from chainrule.errors import FreedError, InferenceError, StaleError
 
 __all__ = [
-    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "rewrap", "shown", "stale",
-    "verify",
+    "Packed", "SavedTensor", "keep", "kept_input", "kept_output", "opened", "recover", "refuse_inference", "rewrap",
+    "shown", "stale", "verify",
 ]  # fmt: skip
 
 _INFERENCE = (
@@ -50,7 +51,7 @@ class SavedTensor:
     The node's outputs are kept as arrays: a tensor would hold the node that holds it.
     """
 
-    __slots__ = ("detached", "edge", "held", "index", "owner", "store", "unpack_hook", "version")
+    __slots__ = ("derived", "edge", "held", "index", "owner", "store", "unpack_hook", "version")
 
     held: Any  # a Tensor; an array if `index` is not None; what the pack hook returned
     index: int | None  # which output of the node, -1 for one without gradient; None for an input
@@ -59,7 +60,7 @@ class SavedTensor:
     edge: Any  # of an input that was packed: where its gradient goes
     store: Store | None
     version: int
-    detached: bool  # was the input without history when it was saved?
+    derived: bool  # an op's node saved an input that had a history: it may not be cut off since
 
     def __init__(self) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
@@ -89,7 +90,7 @@ class SavedTensor:
             stale(node, self.held, store, self.version, None if self.index is None else node)
         if self.index is not None:
             return rewrap(node, self.held, None if self.index < 0 else self.index, self.store)
-        if self.detached is not (self.held.edge is None) and self.held.edge is None:
+        if self.derived and self.held.edge is None:
             raise RuntimeError(
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is "
                 "not supported, please use out-of-place `.detach()` instead"
@@ -151,7 +152,7 @@ def _bare(held: Any, index: int | None, store: Store | None, version: int) -> Sa
     saved: SavedTensor = _new(SavedTensor)
     saved.held, saved.index, saved.store, saved.version = held, index, store, version
     saved.unpack_hook = saved.edge = saved.owner = None
-    saved.detached = True
+    saved.derived = False
     return saved
 
 
@@ -159,11 +160,9 @@ def kept_input(t: Tensor | None) -> SavedTensor:
     """A tensor kept as it is, or packed by the hooks in force."""
     if t is None:
         return _bare(None, None, None, 0)
+    refuse_inference((t,))
     store = t.store
-    if store is not None and isinstance(store, InferenceStore):
-        raise InferenceError(inference_text(t, _INFERENCE))
     saved = _bare(t, None, store, 0 if store is None else store.version)
-    saved.detached = t.edge is None
     return _packed_by_default(saved, t) if LISTENING else saved
 
 
@@ -190,6 +189,13 @@ def _default_hooks() -> Any:
     return hooks[-1] if hooks and not isinstance(hooks[-1], str) else None
 
 
+def refuse_inference(values: Iterable[Any]) -> None:
+    """Raise if a tensor made in inference mode is among what would be kept."""
+    for value in values:
+        if isinstance(value, Tensor) and isinstance(value.store, InferenceStore):
+            raise InferenceError(inference_text(value, _INFERENCE))
+
+
 class Packed:
     """The saved values of an op's node with every tensor in a `SavedTensor`; outputs as a tuple of them."""
 
@@ -203,9 +209,7 @@ def keep(node: Node, outs_at: int | None) -> None:
     """Second thoughts about what a node saved: versions, inference tensors, user hooks. The careful path
     calls it."""
     saved = node.saved
-    for value in saved:
-        if isinstance(value, Tensor) and isinstance(value.store, InferenceStore):
-            raise InferenceError(inference_text(value, _INFERENCE))
+    refuse_inference(saved)
     checks = watch(saved)
     node.checks = checks if any(checks) else None
     if _default_hooks() is not None:
@@ -225,12 +229,18 @@ def open_up(node: Node, outs_at: int | None) -> None:
         elif isinstance(value, Tensor):
             entries[at] = _opened(node, value, at)
         elif value.__class__ is tuple and value and isinstance(value[0], Tensor):
-            entries[at] = tuple(kept_input(t) for t in value)
+            entries[at] = tuple(map(_input_of_op, value))
     node.saved = Packed(entries)
 
 
-def _opened(node: Node, t: Tensor, at: int) -> SavedTensor:
+def _input_of_op(t: Tensor) -> SavedTensor:
     saved = kept_input(t)
+    saved.derived = t.edge is not None and t.edge is not LEAF
+    return saved
+
+
+def _opened(node: Node, t: Tensor, at: int) -> SavedTensor:
+    saved = _input_of_op(t)
     if saved.unpack_hook is None and node.checks is not None:
         saved.version = node.checks[at]
     elif saved.unpack_hook is None:

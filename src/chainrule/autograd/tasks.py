@@ -10,7 +10,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
-from chainrule.autograd.node import AccumulateGrad, Node, node_of
+from chainrule.autograd.node import NOWHERE, AccumulateGrad, Node, node_of
 from chainrule.core.ambient import here, put
 from chainrule.core.tensor import Port
 
@@ -134,7 +134,7 @@ def roles_of(
                 todo += node.edges
             else:
                 ends.append(node)
-    if all([node in roles for node in ends]):  # the usual case: all parameters are wanted
+    if not NOWHERE and all([node in roles for node in ends]):  # the usual case: all parameters are wanted
         for node in roles:
             if node.edges:
                 roles[node] = COLLECT | PULL

@@ -414,9 +414,9 @@ def set_default_dtype(d: dtype, /) -> None:
     settings.default_dtype = d
 
 
-def default_complex_dtype() -> dtype:
-    """The complex type whose parts have the default dtype."""
-    if settings.default_dtype not in _COMPLEX_OF:
+def default_complex_dtype(of_data: bool = False) -> dtype:
+    """The complex type whose parts have the default dtype; bfloat16 has one in promotion, not where data are read."""
+    if settings.default_dtype not in _COMPLEX_OF or (of_data and settings.default_dtype is bfloat16):
         raise RuntimeError("invalid default scalar type for complex")
     return settings.default_dtype.to_complex()
 

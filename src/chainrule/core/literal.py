@@ -94,7 +94,7 @@ def _gather(rows: Any, kinds: set[type]) -> None:
 
 def _suggested(kinds: set[type]) -> DType:
     if complex in kinds:
-        return dtypes.default_complex_dtype()
+        return dtypes.default_complex_dtype(of_data=True)
     if float in kinds or not kinds:
         return settings.default_dtype
     return dtypes.int64 if int in kinds else dtypes.bool_

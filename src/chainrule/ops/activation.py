@@ -216,7 +216,7 @@ def _check_hardtanh(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def hardtanh(xp: Any, input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Array:
     """x moved into [min_val, max_val]."""
     low, high = (np.asarray(v).astype(input.dtype) for v in (min_val, max_val))
-    return xp.minimum(xp.maximum(input, low), high)
+    return xp.minimum(high, xp.maximum(low, input))
 
 
 def outside(input: Any, low: float, high: float) -> Any:

@@ -44,9 +44,10 @@ def _check_lerp(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     same_dtype(inputs if is_dimensioned(weight) else inputs[:2], ("self", "end", "weight"))
     if not isinstance(weight, Tensor):
         refuse_overflow(weight, float32 if input.dtype in (float16, bfloat16) else input.dtype)
-    not_for("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", BOOL, INT)(
-        (input, end), params
-    )
+    if isinstance(weight, Tensor):
+        not_for("lerp_kernel_tensor", BOOL, INT)(inputs, params)
+    else:
+        not_for("lerp_kernel_scalar", BOOL, INT)((input, end), params)
 
 
 @elementwise(

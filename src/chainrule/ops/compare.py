@@ -426,9 +426,9 @@ def clamp(xp: Any, input: Array, min: Array | Number | None = None, max: Array |
     """Every element moved into [min, max]; if min > max, everything is max."""
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)
-    if min is not None:
-        input = xp.maximum(input, min)
-    return input if max is None else xp.minimum(input, max)
+    if min is not None:  # a zero at a bound of zero keeps its sign: of two equal numbers the second is taken
+        input = xp.maximum(min, input)
+    return input if max is None else xp.minimum(max, input)
 
 
 def _inside(input: Any, min: Any, max: Any) -> Any:

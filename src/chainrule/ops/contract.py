@@ -200,11 +200,8 @@ def check_batches(a: Any, b: Any, added: bool = False) -> None:
 
 
 def _check_bmm(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    a, b = inputs
-    check_batches(a, b)
-    if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected scalar type {a.dtype.title} but found {b.dtype.title}")
-    refuse_bool(a, "bmm")
+    check_batches(*inputs)
+    _check_paired(inputs, params)
 
 
 @contraction(
@@ -219,9 +216,9 @@ def bmm(xp: Any, input: Array, mat2: Array) -> Array:
 
 def _check_paired(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     a, b = inputs
+    refuse_bool(a, "bmm")
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.title} but found {b.dtype.title}")
-    refuse_bool(a, "bmm")
 
 
 @contraction(

@@ -39,7 +39,7 @@ class Joining(Family):
     def check_out(self, op: Op, result: Any, out: Any, inputs: tuple[Any, ...]) -> None:
         if not can_cast(result.dtype, out.dtype):
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.title}")
-        if memory.has_overlap(out.raw) or any(memory.overlap(out.raw, t.raw) for t in inputs):
+        if any(memory.overlap(out.raw, t.raw) for t in inputs):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."

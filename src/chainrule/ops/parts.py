@@ -107,7 +107,16 @@ def slice_view(xp: Any, input: Array, dim: int = 0, start: Any = None, end: Any 
     if step < 1:
         raise ValueError("slice step must be positive")
     at = dim if 0 <= dim < input.ndim else _sliced_dim(dim, input)
-    return input[(*AXES[at], slice(start, end, step))]
+    part = input[(*AXES[at], slice(start, end, step))]
+    return part if not start or part.size else _nothing_from(input, part, at, start)
+
+
+def _nothing_from(input: Any, part: Any, at: int, start: int) -> Any:
+    """A slice without elements lies where it begins, and may grow there; NumPy says that it lies at the front."""
+    if part.__class__ is not np.ndarray:
+        return part
+    steps = memory.element_strides(input)
+    return memory.strided(input, part.shape, steps, slice(start, None).indices(input.shape[at])[0] * steps[at])
 
 
 def _sliced_dim(dim: int, input: Any) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule.autograd.cuts import passes_on
 from chainrule.autograd.door import door
+from chainrule.autograd.eager import refuse_unfollowed
 from chainrule.autograd.versions import touch
 from chainrule.backends.cpu import memory
 from chainrule.core.ambient import LISTENING, here
@@ -369,6 +370,11 @@ def _dims_of(part: Any) -> int:
 _POSITIONS = frozenset(("int64", "int32"))
 
 
+def _ends_early(part: slice) -> bool:
+    """Would a slice cut something off if there were anything? Then it is one, also of no elements."""
+    return part.stop is not None and operator.index(part.stop) < 0
+
+
 class _Reader:
     """Walks over the parts of a key: `x` is the view made so far, `axis` the next axis, `found` the index
     tensors; `at` is the part being read, which PyTorch's messages call the dimension."""
@@ -410,7 +416,8 @@ class _Reader:
             return
         size = self.x.shape[normalize_dim(self.axis, len(self.x.shape), wrap_scalar=False)]
         start, stop, step = slice_indices(part, size)
-        if start or stop != size or step != 1 or (part.start is not None and operator.index(part.start)):
+        odd = (part.start is not None and operator.index(part.start)) or (not size and _ends_early(part))
+        if start or stop != size or step != 1 or odd:
             self.x = slice_view.public(self.x, self.axis, start, stop, step)
         self.axis += 1
 
@@ -508,8 +515,15 @@ _SCALAR = (
 _OUTSIDE = "index {} is out of bounds for dimension 0 with size 0"
 
 
-def _read(x: Tensor, key: Any, one: bool = False) -> _Reader:
-    """Apply a key: the view that its basic parts make, and the index tensors that remain. See `_Reader.done`."""
+def _read(x: Tensor, key: Any) -> _Reader:
+    """Apply a key: the view that its basic parts make, and the index tensors that remain."""
+    reader = _walked(x, key)
+    reader.done()
+    return reader
+
+
+def _walked(x: Tensor, key: Any) -> _Reader:
+    """The same, its tensors not yet looked at closely."""
     parts = _as_parts(key)
     used = sum([_dims_of(p) for p in parts])
     rank = len(x.shape)
@@ -524,7 +538,6 @@ def _read(x: Tensor, key: Any, one: bool = False) -> _Reader:
     for at, part in enumerate(parts):
         reader.at = at
         reader.read(part)
-    reader.done(one)
     return reader
 
 
@@ -600,7 +613,7 @@ def _cut_out(x: Tensor, key: tuple[Any, ...]) -> Tensor:
             x = pick(x, axis, part if -n <= part < n else select_index(part, n, at))
             continue
         start, stop, step = slice_indices(part, n)
-        if start or stop != n or step != 1 or part.start:
+        if start or stop != n or step != 1 or part.start or (not n and _ends_early(part)):
             x = cut(x, axis, start, stop, step)
         axis += 1
     return alias_view.public(x) if x is whole else x
@@ -628,7 +641,10 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         return
     key = None if key is True else key
     one = source.numel() == 1
-    reader = _read(self, key, one)
+    reader = _walked(self, key)
+    if (reader.found or reader.masks) and reader.x.__class__ in PLAIN:
+        refuse_unfollowed(reader.x, source)
+    reader.done(one)
     if reader.found:
         if one and reader.is_one_mask():  # it goes through as a number
             if source.dtype.is_complex and not reader.x.dtype.is_complex:
@@ -742,22 +758,30 @@ def _without_lead(value: Tensor, rank: int) -> Tensor:
 # --------------------------------------------------------------------------------------------------- index_put
 
 
-def _put_parts(input: Tensor, indices: Any) -> tuple[Tensor, Tensor, Dims]:
+def _put_walked(input: Tensor, indices: Any) -> _Reader:
     if not isinstance(indices, (tuple, list)):
         raise TypeError(
             f"index_put_(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}"
         )
-    reader = _Reader(input, 0)
+    for at, part in enumerate(indices):
+        if part is not None and not isinstance(part, Tensor):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(part).__name__}")
+    return _Reader(input, 0)
+
+
+def _put_parts(reader: _Reader, indices: Any, one: bool) -> tuple[Tensor, Tensor, Dims]:
     if len(indices) > reader.rank:
         raise IndexError(f"too many indices for tensor of dimension {reader.rank} (got {len(indices)})")
     for part in indices:
         if part is None:
             reader.axis += 1
-        elif isinstance(part, Tensor) and part.ndim == 0 and part.dtype.name != "bool":
+        elif part.ndim == 0 and part.dtype.name != "bool":
             reader.keep(part)
         else:
             reader.tensor(part)
-    reader.done()
+    if reader.axis > len(reader.x.shape):
+        normalize_dim(reader.axis - 1, reader.rank)
+    reader.done(one)
     if not reader.found:
         raise RuntimeError("index_put(): at least one of the indices must be a tensor")
     found, dims = read_indices(reader.found)
@@ -777,7 +801,10 @@ def _filling(input: Tensor, indices: Any, values: Tensor, accumulate: bool) -> T
 
 def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write (or, with `accumulate`, add) values at the positions that index tensors name, in place."""
-    x, found, dims = _put_parts(input, indices)
+    reader = _put_walked(input, indices)
+    if input.__class__ in PLAIN:
+        refuse_unfollowed(input, values)
+    x, found, dims = _put_parts(reader, indices, not accumulate and values.numel() == 1)
     values = _filling(input, indices, values, accumulate)
     _put_in_place(x, found, values, dims=dims, accumulate=accumulate)
     return input
@@ -786,7 +813,8 @@ def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = 
 @composite("fm", "index_put")
 def _index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """The tensor with values written (or added) at the positions that index tensors name."""
-    x, found, dims = _put_parts(input, indices)
+    one = not accumulate and values.numel() == 1
+    x, found, dims = _put_parts(_put_walked(input, indices), indices, one)
     filled = _filling(input, indices, values, accumulate)
     if filled.dtype is not values.dtype and values.requires_grad and input.dtype.category < FLOAT and here().grad:
         raise RuntimeError(f"Autograd not support dtype: {input.dtype.title}")

@@ -18,8 +18,8 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 
 def relu(x: Array) -> Array:
-    """Zero where negative."""
-    out: Array = np.maximum(x, zeros_beside(x), out=...)
+    """Zero where negative; a zero keeps its sign, as the second of two equal numbers is the one that is taken."""
+    out: Array = np.maximum(zeros_beside(x), x, out=...)
     return out
 
 

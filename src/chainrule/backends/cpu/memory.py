@@ -98,6 +98,7 @@ def moved_to(held: Any, shape: Shape, dtype: np.dtype[Any], first: int, steps: S
 
 def reread(raw: Any, dtype: np.dtype[Any], shape: Shape, steps: Shape) -> Any:
     """The memory of `raw`, from its first element on, as elements of another dtype."""
+    raw = np.asanyarray(raw)  # it may be a NumPy scalar
     held = bytes_of(owner(raw))
     first = min(address(raw) - address(held), held.nbytes)  # where nothing is there, any place will do
     return _make(raw.__class__, shape, dtype, held, first, tuple([s * dtype.itemsize for s in steps]))
