@@ -404,3 +404,13 @@ def test_extremes_and_dtypes_that_meet() -> None:
 @pytest.mark.parametrize(("call", "arrays"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_refusals(call: Any, arrays: list[Any]) -> None:
     refuse(call, arrays)
+
+
+@pytest.mark.parametrize(
+    "name", ["det", "slogdet", "inv_ex", "cholesky_ex", "qr", "eigh", "svd", "matrix_exp", "pinv", "eig"]
+)
+@pytest.mark.parametrize("shape", [(2, 2), (3,), (0, 4)])
+def test_a_batch_of_vectors_is_no_matrix(name: str, shape: tuple[int, ...]) -> None:
+    for package in (torch, chainrule):
+        with pytest.raises(RuntimeError, match="2 (dimensions|or more dimensions)"):
+            package.func.vmap(getattr(package.linalg, name))(package.ones(*shape))

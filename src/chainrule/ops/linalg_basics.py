@@ -85,10 +85,12 @@ def by_columns(x: Any) -> Any:
     return np.swapaxes(np.swapaxes(x, -1, -2).copy(), -1, -2)
 
 
-def whole_batch(name: str) -> Any:
-    """An op of one matrix runs on a batch as it is: the batch joins the batch axes."""
+def whole_batch(name: str, rank: int = 2) -> Any:
+    """An op of one matrix runs on a batch as it is: the batch joins the batch axes. `rank`: of the least example."""
 
     def batch(values: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        if batched[0] and rank_of(values[0]) <= rank:  # no batch of vectors passes for a matrix: the op refuses one
+            values = (values[0].new_zeros(tuple(values[0].shape)[1:]), *values[1:])
         return call(name, *values, **params)
 
     return batch

@@ -172,7 +172,7 @@ def lu_factor_ex(xp: Any, A: Array, *, pivot: bool = True, check_errors: bool = 
 
 
 @general(
-    spelled="", vmap=whole_batch("swapped_rows"),
+    spelled="", vmap=whole_batch("swapped_rows", 1),
     samples=samples(real, [(Drawn(_row_swaps, 3),), (Drawn(_row_swaps, 2, 3),)], rows=[3, 4], dtype=[float64]),
 )  # fmt: skip
 def swapped_rows(xp: Any, input: Array, *, rows: int, dtype: DType) -> Array:
