@@ -1,9 +1,9 @@
 """Programs that run for a while get machine code for the arithmetic of their ops.
 
-Once a graph's nodes number `settings.machine_code_after`, the next backward pass calls `promote`: what was generated
-for ops is generated again on its next call, with one kernel (`backends.cpu.machine`) in place of a formula's NumPy
-calls. Kernels are made from the formulas that are declared, and compute the same bits. A program that ends earlier
-never loads a compiler; without one nothing changes but speed.
+Once a program has recorded `settings.machine_code_after` nodes, the pass after the next calls `promote`: what was
+generated for ops is generated again on its next call, with one kernel (`backends.cpu.machine`) in place of a formula's
+NumPy calls. Kernels are made from the formulas that are declared, and compute the same bits. A program that ends
+earlier never loads a compiler; without one nothing changes but speed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ["RENEWED", "SUMS", "is_hot", "kernel_for", "kernels_in", "look", "pro
 SUMS: list[Callable[[Any, Any], Any]] = [operator.add, operator.iadd]  # how the engine adds up arrays
 RENEWED: list[Callable[[], None]] = []  # what is told when code should be generated again
 waits = [True]  # until the first promotion, successful or not
+_recorded = [0.0]  # how many nodes there were when the last pass began
 _machine: list[Any] = []  # the module, once it is loaded
 _lock = Lock()
 
@@ -49,10 +50,15 @@ def promote() -> None:
 
 
 def look(edges: Sequence[Any]) -> None:
-    """Promote if it is time: a graph's last node knows how many were recorded before it."""
+    """Promote if the pass before this one was late enough: a program of one great pass gains nothing by it.
+
+    A graph's last node knows how many were recorded before it."""
     limit = settings.machine_code_after
-    if limit is not None and edges and edges[0] is not None and -node_of(edges[0]).key >= limit:
+    if limit is None or not edges or edges[0] is None:
+        return
+    if _recorded[0] >= limit:
         promote()
+    _recorded[0] = -node_of(edges[0]).key
 
 
 def kernels_in(fn: Callable[..., Any], names: Sequence[str], arrays: Sequence[str]) -> Steps | None:

@@ -195,18 +195,22 @@ def _older(device_type: str, short: str) -> None:
         warn(f"torch.{old} is deprecated. Please use torch.{name}({given}) instead.", DeprecationWarning)
 
     def is_enabled() -> bool:
+        """`is_autocast_enabled` of one device, by its older name."""
         told("is_autocast_enabled", f"'{device_type}'")
         return is_autocast_enabled(device_type)
 
     def set_enabled(enabled: bool) -> None:
+        """`set_autocast_enabled` of one device, by its older name."""
         told("set_autocast_enabled", f"'{device_type}', enabled")
         set_autocast_enabled(device_type, enabled)
 
     def get_dtype() -> DType:
+        """`get_autocast_dtype` of one device, by its older name."""
         told("get_autocast_dtype", f"'{device_type}'")
         return get_autocast_dtype(device_type)
 
     def set_dtype(dtype: DType) -> None:
+        """`set_autocast_dtype` of one device, by its older name."""
         told("set_autocast_dtype", f"'{device_type}', dtype")
         set_autocast_dtype(device_type, dtype)
 

@@ -184,6 +184,7 @@ def where(
 
 @quiet_method
 def _where_of(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """The tensor's elements where the condition holds, else `other`."""
     return select.public(condition, self, other)
 
 

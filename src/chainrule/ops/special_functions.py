@@ -125,7 +125,12 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return result
 
 
-PUBLIC["m"]["polygamma"] = lambda self, n: _polygamma.public(self, n=n)
+def _polygamma_of(self: Tensor, n: int) -> Any:
+    """The n-th derivative of `digamma`."""
+    return _polygamma.public(self, n=n)
+
+
+PUBLIC["m"]["polygamma"] = _polygamma_of
 
 
 @quiet_method
