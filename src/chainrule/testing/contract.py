@@ -604,7 +604,8 @@ def nothing_is_changed(case: Case) -> None:
 def _grad_kept(outs: Sequence[Any], leaves: Sequence[Any], gs: Sequence[Any], create_graph: bool) -> None:
     pairs = [(o, g) for o, g in zip(outs, gs) if o.requires_grad]
     if pairs:
-        api.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], True, create_graph, True)
+        ends, arrived = zip(*pairs)
+        api.grad(ends, leaves, arrived, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
 _NARROW = {dtypes.float32: 2e-4, dtypes.float16: 4e-2, dtypes.bfloat16: 2e-1}
