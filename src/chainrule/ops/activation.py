@@ -397,9 +397,14 @@ def _batch_glu(values: Any, batched: Any, size: int, params: dict[str, Any]) -> 
     return glu.public(values[0], 1 + normalize_dim(params["dim"], rank)) if rank else None
 
 
+def _check_glu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    _halved(inputs[0], params["dim"])
+    floats_only("glu_cpu")(inputs, params)
+
+
 @general(
     samples=samples(real, [((3, 4),), ((2, 3, 2),)], dim=[-1]),
-    check=floats_only("glu_cpu"),
+    check=_check_glu,
     spelled="n",
     vmap=_batch_glu,
 )
