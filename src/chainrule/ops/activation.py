@@ -142,9 +142,7 @@ def _check_silu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 @elementwise(samples=samples(real, one), check=_check_silu, spelled="", real_slopes=True)
 def silu(xp: Any, input: Array) -> Array:
     """x * sigmoid(x)."""
-    out = xp.activations.sigmoid(input)
-    out *= input
-    return out
+    return input / (1 + xp.exp(-input))
 
 
 def _pull_silu(g: Any, input: Any) -> Any:
@@ -411,7 +409,7 @@ def _check_glu(inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
 def glu(xp: Any, input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""
     a, b = _halves(widened(input), _halved(input, dim))
-    return (a * xp.activations.sigmoid(b)).astype(input.dtype, copy=False)
+    return (a * sigmoid(b)).astype(input.dtype, copy=False)
 
 
 def _pull_glu(g: Any, input: Any, dim: int) -> Any:

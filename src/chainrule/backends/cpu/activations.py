@@ -9,9 +9,9 @@ import numpy as np
 
 from chainrule.backends.cpu import special
 from chainrule.backends.cpu._array import Array
-from chainrule.backends.cpu.constants import constant, zeros_beside
+from chainrule.backends.cpu.constants import zeros_beside
 
-__all__ = ["gelu", "gelu_tanh", "log_softmax", "relu", "sigmoid", "softmax", "softplus"]
+__all__ = ["gelu", "gelu_tanh", "log_softmax", "relu", "softmax", "softplus"]
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -21,14 +21,6 @@ def relu(x: Array) -> Array:
     """Zero where negative; a zero keeps its sign, as the second of two equal numbers is the one that is taken."""
     out: Array = np.maximum(zeros_beside(x), x, out=...)
     return out
-
-
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), exact at both ends."""
-    e = np.negative(x, out=...)
-    np.exp(e, e)
-    np.add(e, constant(1, e), e)
-    return np.reciprocal(e, e)
 
 
 def softplus(x: Array, beta: float, threshold: float) -> Array:
